@@ -1,0 +1,140 @@
+"""The exceptions of capnwire: one tree, leaf classes with their values as attributes.
+
+Slips of the caller stay `TypeError`, `AttributeError` and `IndexError`; everything that is wrong
+with bytes, values, schemas or peers is a `CapnwireError`.
+"""
+
+__all__ = [
+    "CapnwireError",
+    "CompileError",
+    "DecodeError",
+    "EncodeError",
+    "EncodeTypeError",
+    "FramingError",
+    "KjException",
+    "LimitError",
+    "LocalProtocolError",
+    "PackingError",
+    "PointerError",
+    "RemoteError",
+    "RemoteProtocolError",
+    "RpcError",
+    "SchemaError",
+    "SchemaMismatch",
+    "TextError",
+    "TruncatedError",
+    "UnionError",
+]
+
+
+class KjException(Exception):
+    """The ancestor of every error, so that `except capnp.KjException` keeps its meaning."""
+
+
+class CapnwireError(KjException):
+    """Anything that capnwire finds wrong with bytes, values, schemas or peers."""
+
+
+class DecodeError(CapnwireError, ValueError):
+    """Bytes from outside are not what the format or the schema asks for."""
+
+
+class FramingError(DecodeError):
+    """A segment table is wrong, or the bytes are not a whole message (encoding.md, Framing)."""
+
+
+class TruncatedError(FramingError, EOFError):
+    """The input ends in the middle of a message; `wanted` and `found` are counted in bytes."""
+
+    def __init__(self, text: str, *, wanted: int, found: int) -> None:
+        super().__init__(text)
+        self.wanted, self.found = wanted, found
+
+
+class PointerError(DecodeError):
+    """A pointer leaves its segment, is of the wrong kind, or names what does not exist."""
+
+
+class TextError(DecodeError):
+    """A Text is not NUL-terminated or not UTF-8."""
+
+
+class PackingError(DecodeError):
+    """Packed bytes end inside a word, or unpack to something that is no message."""
+
+
+class UnionError(DecodeError):
+    """A union member was read that is not the active one, or the discriminant is unknown.
+
+    `discriminant` is the number found on the wire.
+    """
+
+    def __init__(self, text: str, *, discriminant: int) -> None:
+        super().__init__(text)
+        self.discriminant = discriminant
+
+
+class LimitError(DecodeError):
+    """A message needs more than its limits allow; `limit` and `wanted` are in the limit's unit."""
+
+    def __init__(self, name: str, *, limit: int, wanted: int) -> None:
+        super().__init__(f"{name} is {limit}, but this read needs {wanted}")
+        self.name, self.limit, self.wanted = name, limit, wanted
+
+    def __reduce__(self) -> "tuple[object, ...]":
+        return _remake_limit_error, (self.name, self.limit, self.wanted)
+
+
+def _remake_limit_error(name: str, limit: int, wanted: int) -> LimitError:
+    return LimitError(name, limit=limit, wanted=wanted)
+
+
+class EncodeError(CapnwireError, ValueError):
+    """A value cannot be stored in a field: `struct`, `field` and `value` say which and where."""
+
+    def __init__(
+        self, text: str, *, struct: "str | None" = None, field: "str | None" = None,
+        value: object = None,
+    ) -> None:
+        super().__init__(text)
+        self.struct, self.field, self.value = struct, field, value
+
+
+class EncodeTypeError(EncodeError, TypeError):
+    """A value has a type that the field cannot store."""
+
+
+class SchemaError(CapnwireError):
+    """A schema is wrong, or is used for something it does not describe."""
+
+
+class CompileError(SchemaError):
+    """A schema text has errors; `diagnostics` lists all of them in the order they were found."""
+
+    def __init__(self, diagnostics: "list[object]") -> None:
+        super().__init__("\n".join(str(item) for item in diagnostics))
+        self.diagnostics = diagnostics
+
+
+class SchemaMismatch(SchemaError):
+    """Two types that should be the same, or compatible, are not."""
+
+
+class RpcError(CapnwireError):
+    """Something went wrong between two vats."""
+
+
+class LocalProtocolError(RpcError):
+    """This call is not allowed now: the connection or the call is in another state."""
+
+
+class RemoteProtocolError(RpcError):
+    """The peer broke the protocol; the connection is aborted."""
+
+
+class RemoteError(RpcError):
+    """The peer answered with an exception; `kind` is FAILED, OVERLOADED, DISCONNECTED or UNIMPLEMENTED."""
+
+    def __init__(self, text: str, *, kind: str = "FAILED") -> None:
+        super().__init__(text)
+        self.kind = kind
