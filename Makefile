@@ -1,0 +1,119 @@
+# The commands of this project: the same by hand and in CI (`.ci/run`).
+#
+# Needs: make, a C compiler, Python >= 3.10 with venv.  Everything else comes from PyPI into
+# $(VENV).  `make PYTHON=python3.12 VENV=.venv312 test` uses another interpreter beside it.
+
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV ?= .venv
+JOBS ?= 2
+PYTEST_ARGS ?=
+BENCH ?= codec
+BENCH_ARGS ?=
+
+PY := $(VENV)/bin/python
+TAG := $(subst /,_,$(VENV))
+BUILT := build/built-$(TAG)
+SANITIZED := build/sanitize
+
+SOURCES := $(shell find capnwire -name '*.pyx' -o -name '*.pxd')
+# A stub counts only when its module is compiled: the .pyx stands beside it.
+STUBS = $(shell find capnwire -name '*.pyx' | sort | sed 's/\.pyx$$//' | while read stem; do \
+	test -f $$stem.pyi && echo $$stem | tr / .; done)
+
+.PHONY: help venv build demo test lint bench bench-quick fuzz sanitize package docs clean distclean
+
+help:
+	@echo "make demo      write and read 10 000 records, beside JSON"
+	@echo "make test      build, then all tests (PYTEST_ARGS='-k name')"
+	@echo "make lint      ruff, cython-lint, mypy --strict, stubtest, layering"
+	@echo "make bench     figures beside the peers (BENCH_ARGS='--quick --only rows')"
+	@echo "make fuzz      the property tests, 50 times as long"
+	@echo "make sanitize  the tests on extensions built with ASan and UBSan"
+	@echo "make package   sdist and wheel, built and installed into an empty venv"
+	@echo "make docs      HTML into docs/_build"
+	@echo "make clean     remove what the build made (distclean: and $(VENV))"
+
+# ── the environment ─────────────────────────────────────────────────────────────────────────────
+
+$(PY):
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "capnwire needs Python 3.10 or newer, $(PYTHON) is " + sys.version)'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed-base: pyproject.toml | $(PY)
+	$(PY) -m pip install --quiet --upgrade pip
+	$(PY) -m pip install --quiet "setuptools>=77" wheel "cython>=3.1"
+	touch $@
+
+# Installing the package in place brings the extras and builds the extensions once.
+$(VENV)/installed-core: $(VENV)/installed-base
+	$(PY) -m pip install --quiet --no-build-isolation -e .
+	touch $@
+
+$(VENV)/installed-%: $(VENV)/installed-core
+	$(PY) -m pip install --quiet --no-build-isolation -e ".[$*]"
+	touch $@
+
+$(BUILT): $(SOURCES) setup.py $(VENV)/installed-base
+	$(PY) setup.py --quiet build_ext --inplace --parallel $(JOBS)
+	mkdir -p build && touch $@
+
+venv: $(VENV)/installed-test $(VENV)/installed-lint $(VENV)/installed-bench
+
+build: $(VENV)/installed-core $(BUILT)
+
+# ── what people run ─────────────────────────────────────────────────────────────────────────────
+
+demo: build
+	$(PY) examples/demo.py
+
+test: build $(VENV)/installed-test
+	$(PY) -m pytest $(PYTEST_ARGS)
+
+fuzz: build $(VENV)/installed-test
+	$(PY) -m pytest -m "not package" --hypothesis-profile=fuzz --hypothesis-show-statistics $(PYTEST_ARGS)
+
+package: build $(VENV)/installed-test
+	$(PY) -m pytest -m package $(PYTEST_ARGS)
+
+lint: build $(VENV)/installed-lint $(VENV)/installed-test
+	$(PY) -m ruff check .
+	$(PY) -m cython_lint capnwire
+	$(PY) -m mypy --strict capnwire
+	@set -e; for module in $(STUBS); do \
+		echo stubtest $$module; \
+		$(PY) -m mypy.stubtest --concise $$module; \
+	done
+	$(PY) -m pytest --quiet tests/test_layering.py tests/test_exports.py
+
+bench: build $(VENV)/installed-bench
+	$(PY) -m bench $(BENCH) $(BENCH_ARGS)
+
+bench-quick: build $(VENV)/installed-bench
+	$(PY) -m bench codec --quick $(BENCH_ARGS)
+
+docs: build $(VENV)/installed-docs
+	$(PY) -m sphinx -W --keep-going -q docs docs/_build
+	@echo "docs/_build/index.html"
+
+# A copy of the tree, so that instrumented extensions never stand where others import from.
+# libstdc++ is preloaded beside libasan so that the peers' C++ exceptions are intercepted rightly.
+sanitize: build $(VENV)/installed-test
+	mkdir -p $(SANITIZED)
+	git ls-files -co --exclude-standard -z | while IFS= read -r -d '' file; do test -f "$$file" && printf '%s\0' "$$file"; done \
+		| tar --null -T - -cf - | tar -xf - -C $(SANITIZED)
+	cd $(SANITIZED) && CAPNWIRE_SANITIZE=address,undefined $(abspath $(PY)) setup.py --quiet build_ext --inplace --parallel $(JOBS)
+	cd $(SANITIZED) && env \
+		LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
+		ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
+		UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
+		PYTHONMALLOC=malloc PYTHONPATH=. CAPNWIRE_SANITIZED=1 \
+		$(abspath $(PY)) -m pytest -p no:cacheprovider -m "not package and not slow" $(SANITIZE_ARGS)
+
+clean:
+	rm -rf build dist docs/_build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find capnwire \( -name '*.c' -o -name '*.so' -o -name '*.html' \) -delete
+	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
+
+distclean: clean
+	rm -rf $(VENV)
