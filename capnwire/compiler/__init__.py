@@ -1,0 +1,1 @@
+"""The schema compiler: `.capnp` text in, the nodes of `capnwire.schema.model` out.  No C++."""
