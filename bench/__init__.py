@@ -1,0 +1,1 @@
+"""Figures beside the peers: `python -m bench codec`."""
