@@ -45,13 +45,14 @@ $(VENV)/installed-base: pyproject.toml | $(PY)
 	$(PY) -m pip install --quiet "setuptools>=77" wheel "cython>=3.1"
 	touch $@
 
-# Installing the package in place brings the extras and builds the extensions once.
-$(VENV)/installed-core: $(VENV)/installed-base
-	$(PY) -m pip install --quiet --no-build-isolation -e .
+# In place and without compiling: the extensions are $(BUILT)'s, which knows what changed.
+$(VENV)/installed-core: $(VENV)/installed-base setup.py
+	CAPNWIRE_WITHOUT_EXTENSIONS=1 PYTHONWARNINGS=ignore $(PY) -m pip install --quiet --no-build-isolation -e .
 	touch $@
 
+# What an extra of pyproject.toml names, read from the installed metadata.
 $(VENV)/installed-%: $(VENV)/installed-core
-	$(PY) -m pip install --quiet --no-build-isolation -e ".[$*]"
+	$(PY) -m pip install --quiet $$($(PY) -c 'import importlib.metadata as m; print(*(r.split(";")[0].replace(" ", "") for r in m.requires("capnwire") if "extra == \"$*\"" in r))')
 	touch $@
 
 $(BUILT): $(SOURCES) setup.py $(VENV)/installed-base

@@ -17,7 +17,7 @@ from bench.harness import ROOT, Suite
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m bench", description="Figures beside the peers.")
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("suite", choices=sorted(
         path.stem.removeprefix("bench_") for path in Path(__file__).parent.glob("bench_*.py")
     ))

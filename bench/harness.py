@@ -116,11 +116,15 @@ class Target:
         return f"≤ {amount}{self.peer}{where}{plus}"
 
 
-def must(peer: str | None, factor: float = 0.0, *, plus: float = 0.0, row: str | None = None) -> Target:
+def must(
+    peer: str | None, factor: float = 0.0, *, plus: float = 0.0, row: str | None = None
+) -> Target:
     return Target(peer, factor, plus, row)
 
 
-def reach(peer: str | None, factor: float = 0.0, *, plus: float = 0.0, row: str | None = None) -> Target:
+def reach(
+    peer: str | None, factor: float = 0.0, *, plus: float = 0.0, row: str | None = None
+) -> Target:
     return Target(peer, factor, plus, row, reach=True)
 
 

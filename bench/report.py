@@ -19,7 +19,8 @@ def ratio(figures: dict[str, float], peer: str) -> str:
     if not ours or not theirs:
         return "–"
     times = theirs / ours
-    return f"{times:.0f} ×" if times >= 100 else f"{times:.1f} ×" if times >= 10 else f"{times:.2f} ×"
+    digits = 0 if times >= 100 else 1 if times >= 10 else 2
+    return f"{times:.{digits}f} ×"
 
 
 def table(suite: Suite, names: dict[str, str]) -> tuple[list[str], list[list[str]]]:
@@ -124,15 +125,18 @@ def print_report(suite: Suite, names: dict[str, str], facts: dict[str, Any]) -> 
 
 
 def _print_targets(found: list[dict[str, Any]]) -> None:
-    marks = {True: "pass", False: "FAIL", None: "  – "}
-    for kind in ("must", "reach"):
+    words = {
+        "must": {True: "pass", False: "FAIL", None: "–"},
+        "reach": {True: "yes", False: "no", None: "–"},
+    }
+    for kind, marks in words.items():
         chosen = [x for x in found if x["kind"] == kind]
         if not chosen:
             continue
         for x in chosen:
-            mark = marks[x["ok"]] if kind == "must" else {True: "yes ", False: "no  "}.get(x["ok"], "  – ")
-            bound = show(x["bound"], x["unit"])
-            print(f"{kind:5} {mark} {x['row']:18} {show(x['ours'], x['unit']):>9}  {x['target']} = {bound}")
+            ours, bound = show(x["ours"], x["unit"]), show(x["bound"], x["unit"])
+            mark = marks[x["ok"]]
+            print(f"{kind:5} {mark:4} {x['row']:18} {ours:>9}  {x['target']} = {bound}")
         judged = [x for x in chosen if x["ok"] is not None]
         kept = sum(x["ok"] for x in judged)
         lost = ", ".join(dict.fromkeys(x["row"] for x in judged if not x["ok"]))

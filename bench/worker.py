@@ -1,4 +1,4 @@
-"""A peer's process: `python -m bench.worker PEER SUITE FOLDER EVENTS`, driven by `harness.Worker`."""
+"""A peer's process, driven by `harness.Worker`: `python -m bench.worker PEER SUITE FOLDER EVENTS`."""
 
 from __future__ import annotations
 
