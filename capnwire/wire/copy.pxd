@@ -1,4 +1,4 @@
-"""Whole-tree work over objects: deep copy, size, equality, canonical form, the traversal count.
+"""Whole-tree work over objects: deep copy, size, canonical form, the traversal count.
 
 Nothing here recurses: every walk has an explicit stack, so depth costs heap and not C stack.  Spec: encoding.md,
 1.3 to 1.5; the count is described in `count_traversal`.
@@ -6,9 +6,19 @@ Nothing here recurses: every walk has an explicit stack, so depth costs heap and
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from capnwire.wire.arena cimport Arena, BuilderArena, Segment
+from capnwire.wire.arena cimport ARENA_COUNT_MASK, Arena, BuilderArena, Segment
 from capnwire.wire.reader cimport ListRef, StructRef
-from capnwire.wire.units cimport words_t
+from capnwire.wire.units cimport word_t
+
+
+cdef enum:
+    NO_DEPTH_LIMIT = 0xFFFFFFFFU
+
+
+cdef struct Stack:
+    uint8_t* frames          # of the size that each walk passes to push(); free() it at the end
+    size_t count
+    size_t capacity
 
 
 cdef int copy_struct(
@@ -24,8 +34,18 @@ cdef int copy_pointer(
 cdef int total_size(
     Arena arena, StructRef* struct, uint64_t* words, uint64_t* capabilities
 ) except -1
-cdef bint structs_equal(Arena left_arena, StructRef* left, Arena right_arena, StructRef* right) except -1
-cdef bint lists_equal(Arena left_arena, ListRef* left, Arena right_arena, ListRef* right) except -1
 cdef bytes canonical_struct(Arena arena, StructRef* struct)
 cdef bytes canonical_list(Arena arena, ListRef* list)
 cdef int64_t count_traversal(Arena arena, uint64_t cap) except -2
+
+# What the walks share; canonical.pyx uses it too.
+cdef void* push(Stack* stack, size_t frame_bytes) except NULL
+cdef uint32_t kind_behind(Arena arena, Segment* segment, word_t pointer) noexcept
+cdef int64_t capability_index(
+    Arena arena, Segment* segment, const uint8_t* place, word_t pointer
+) except -1
+
+
+cdef inline uint32_t depth_below(Arena arena, uint32_t depth) noexcept:
+    """Nesting levels left: a reader's `depth`; a builder made its tree itself and has no limit."""
+    return depth if arena.first.id & ARENA_COUNT_MASK else NO_DEPTH_LIMIT
