@@ -1,4 +1,4 @@
-"""A peer's process, driven by `harness.Worker`: `python -m bench.worker PEER SUITE FOLDER EVENTS`."""
+"""A peer's process, driven by `harness.Worker`: `python -m bench.worker PEER SUITE DIR EVENTS`."""
 
 from __future__ import annotations
 
