@@ -98,6 +98,7 @@ docs: build $(VENV)/installed-docs
 	@echo "docs/_build/index.html"
 
 # A copy of the tree, so that instrumented extensions never stand where others import from.
+# Only Python's own streams are captured, or the sanitizer's report would be lost with the process.
 # libstdc++ is preloaded beside libasan so that the peers' C++ exceptions are intercepted rightly.
 sanitize: build $(VENV)/installed-test
 	mkdir -p $(SANITIZED)
@@ -109,7 +110,7 @@ sanitize: build $(VENV)/installed-test
 		ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 		UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
 		PYTHONMALLOC=malloc PYTHONPATH=. CAPNWIRE_SANITIZED=1 \
-		$(abspath $(PY)) -m pytest -p no:cacheprovider -m "not package and not slow" $(SANITIZE_ARGS)
+		$(abspath $(PY)) -m pytest -p no:cacheprovider --capture=sys -m "not package and not slow" $(SANITIZE_ARGS)
 
 clean:
 	rm -rf build dist docs/_build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
