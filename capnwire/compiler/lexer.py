@@ -209,7 +209,6 @@ class _Lexer:
         # A trailing comma leaves no item behind; other empty items are an error.
         if not all(items):
             self.source.error(start, end, EMPTY_ITEM)
-            items = [item for item in items if item]
         outer.append((opening, items, start, end))
         lists.pop()
         return outer

@@ -46,7 +46,6 @@ USING_NEEDS_NAME = (
 )
 BAD_TARGET = "Not a valid annotation target."
 WILDCARD_WITH_OTHERS = "Wildcard should not be specified together with other targets."
-LATE_STREAM = "'stream' can only appear after '->', not before."
 TOO_MANY_PARTS = "Expression has too many parts."
 
 MAX_PARTS = 200
@@ -127,6 +126,8 @@ class _Cursor:
     def report_item(self, mismatch: _Mismatch) -> None:
         """Report that this list item does not parse."""
         tokens = self.tokens
+        if not tokens:
+            return  # the lexer has reported the empty item
         best = mismatch.at + 1
         first = tokens[best] if best < len(tokens) else tokens[0]
         self.source.error(first[2], tokens[-1][3], "Parse error.")
@@ -165,11 +166,9 @@ def _base(cursor: _Cursor) -> Expression:
             path = cursor.peek()
             if path[0] == "string":
                 cursor.at += 1
-                return Expression(
-                    value, path[2], path[3],  # type: ignore[arg-type]
-                    path[1].decode("utf-8", "replace"),  # type: ignore[attr-defined]
-                )
-        return Expression("relative", start, end, value)
+                text = path[1].decode("utf-8", "replace")  # type: ignore[attr-defined]
+                return Expression(value, start, path[3], Name(text, path[2], path[3]))
+        return Expression("relative", start, end, Name(value, start, end))  # type: ignore[arg-type]
     if kind == "int" or kind == "float" or kind == "binary":
         cursor.at += 1
         return Expression(kind, start, end, value)
@@ -193,43 +192,48 @@ def _base(cursor: _Cursor) -> Expression:
         return _negative(cursor, start)
     if cursor.is_op("."):
         name = cursor.name()
-        return Expression("absolute", name.start, name.end, name.text)
+        return Expression("absolute", start, name.end, name)
     raise _Mismatch(cursor.at)
 
 
 def _negative(cursor: _Cursor, start: int) -> Expression:
-    kind, value, _, end = cursor.peek()
+    kind, value, inner, end = cursor.peek()
+    # The place of a negative number is that of its digits.
     if kind == "int":
         cursor.at += 1
-        return Expression("negative", start, end, value)
+        return Expression("negative", inner, end, value)
     if kind == "float":
         cursor.at += 1
-        return Expression("float", start, end, -value)  # type: ignore[operator]
+        return Expression("float", inner, end, -value)  # type: ignore[operator]
     cursor.word("inf")
     return Expression("float", start, end, float("-inf"))
 
 
 def _whole_item(cursor: _Cursor) -> Expression:
     """The expression that a list item is, or an unknown one after reporting it."""
+    return _tuple_item(cursor, may_have_name=False)[1]
+
+
+def _tuple_item(cursor: _Cursor, *, may_have_name: bool) -> tuple[Name | None, Expression]:
+    tokens = cursor.tokens
+    name = None
     try:
+        if (
+            may_have_name and len(tokens) > 1
+            and tokens[0][0] == "name" and tokens[1][:2] == ("op", "=")
+        ):
+            name = cursor.name()
+            cursor.at = 2
         expr = _expression(cursor)
         cursor.end()
-        return expr
+        return name, expr
     except _Mismatch as mismatch:
         cursor.report_item(mismatch)
-        return Expression("unknown", cursor.tokens[0][2], cursor.tokens[-1][3])
+        return None, Expression("unknown", 0, 0)
 
 
 def _tuple_items(cursor: _Cursor) -> list[tuple[Name | None, Expression]]:
-    items: list[tuple[Name | None, Expression]] = []
-    for item in cursor.list_items("("):
-        tokens = item.tokens
-        name = None
-        if len(tokens) > 1 and tokens[0][0] == "name" and tokens[1][:2] == ("op", "="):
-            name = item.name()
-            item.at = 2
-        items.append((name, _whole_item(item)))
-    return items
+    return [_tuple_item(item, may_have_name=True) for item in cursor.list_items("(")]
 
 
 def _annotations(cursor: _Cursor) -> list[Applied]:
@@ -373,6 +377,7 @@ def _annotation(cursor: _Cursor) -> Declaration:
     decl.id = _uid(cursor)
     targets: set[str] = set()
     wildcard = None
+    unknown = []
     items = cursor.list_items("(")
     for item in items:
         try:
@@ -384,18 +389,20 @@ def _annotation(cursor: _Cursor) -> Declaration:
                 if name.text in ANNOTATION_TARGETS:
                     targets.add(name.text)
                 else:
-                    cursor.source.error(name.start, name.end, BAD_TARGET)
+                    unknown.append(name)
             item.end_unseen()
         except _Mismatch as mismatch:
             item.report_item(mismatch)
+    cursor.op(":")
+    decl.type = _expression(cursor)
+    decl.annotations = _annotations(cursor)
+    for name in unknown:
+        cursor.source.error(name.start, name.end, BAD_TARGET)
     if wildcard is not None:
         if len(items) > 1:
             cursor.source.error(wildcard[2], wildcard[3], WILDCARD_WITH_OTHERS)
         targets.update(ANNOTATION_TARGETS)
     decl.targets = frozenset(targets)
-    cursor.op(":")
-    decl.type = _expression(cursor)
-    decl.annotations = _annotations(cursor)
     return decl
 
 
@@ -512,8 +519,6 @@ def _interface_member(cursor: _Cursor) -> Declaration:
     if cursor.peek()[0] == "[":
         decl.params = _names(cursor, "[")
     decl.requests = _params(cursor)
-    if decl.requests.kind == "stream":
-        cursor.source.error(decl.requests.start, decl.requests.end, LATE_STREAM)
     if cursor.is_op("->"):
         decl.results = _params(cursor)
     decl.annotations = _annotations(cursor)

@@ -35,7 +35,7 @@ class Expression:
     """One expression; what `value` and `items` hold depends on `kind`.
 
     int, negative (the magnitude), float, string and binary (bytes): `value`.  relative, absolute,
-    import and embed: `value` is the text.  list: `items` are expressions.  tuple: `items` are
+    import and embed: `value` is a Name (the text of the path).  list: `items` are expressions.  tuple: `items` are
     (Name or None, expression).  member: `value` is the Name, `base` what it is taken of.  apply:
     `base` applied to the tuple `items`.  unknown: a part that did not parse.
     """
