@@ -1,7 +1,8 @@
 """What the types of a schema look like in JSON: one shape for each kind, both directions.
 
 A shape turns a plain value (what `to_dict` gives) into a JSON tree and back, checking as it
-goes.  Shapes come from schema nodes and are kept for each struct type.
+goes.  Shapes come from the tables that the message layer itself uses, generic parameters
+resolved, and are kept for each struct type.
 """
 
 import base64
@@ -11,9 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from capnwire.errors import LimitError
-from capnwire.schema.model import NO_DISCRIMINANT, EnumBody, Field, Node, StructBody, Type
 
-__all__ = ["NESTING_LIMIT", "KeyCount", "Shape", "StructShape", "Trouble", "shape_of"]
+__all__ = ["NESTING_LIMIT", "KeyCount", "Shape", "StructShape", "Trouble", "shape_of", "struct_shape"]
 
 NESTING_LIMIT = 64
 """Objects and arrays inside one another, as deep as a message may nest."""
@@ -22,8 +22,6 @@ FLOAT32_MAX = 3.4028235677973366e38
 """Half a step above the largest Float32: what is below rounds to a finite one."""
 
 _NONFINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-
-Lookup = Callable[[int], Node]
 
 
 class KeyCount:
@@ -228,13 +226,10 @@ class _Data(Shape):
 
 
 class _Enum(Shape):
-    __slots__ = ("body", "known", "name")
+    __slots__ = ("known", "name", "values")
 
-    def __init__(self, node: Node) -> None:
-        assert isinstance(node.body, EnumBody)
-        self.name = node.name
-        self.body = [enumerant.name for enumerant in node.body.enumerants]
-        self.known = frozenset(self.body)
+    def __init__(self, name: str, values: "list[str]") -> None:
+        self.name, self.values, self.known = name, values, frozenset(values)
 
     def to_json(self, value: Any) -> Any:
         if not isinstance(value, (str, int)) or isinstance(value, bool):
@@ -247,7 +242,7 @@ class _Enum(Shape):
             raise Trouble(f"enum {self.name} holds a name or number", wrong_type=True)
         if not 0 <= value <= 0xFFFF:
             raise Trouble(f"{value} is out of range for an enum")
-        return self.body[value] if value < len(self.body) else int(value)
+        return self.values[value] if value < len(self.values) else int(value)
 
     def from_json(self, tree: Any, keys: KeyCount) -> Any:
         if type(tree) is str:
@@ -376,50 +371,6 @@ def _from_json(shape: Shape, item: Any, keys: Any) -> Any:
     return shape.from_json(item, keys)
 
 
-class ShapeMaker:
-    """Makes shapes from nodes; a struct's shape stands before its fields, so types may recur."""
-
-    def __init__(self, lookup: Lookup) -> None:
-        self._lookup = lookup
-        self._structs: dict[int, StructShape] = {}
-
-    def struct(self, node: Node) -> StructShape:
-        """The shape of a struct or group node."""
-        shape = self._structs.get(node.id)
-        if shape is not None:
-            return shape
-        body = node.body
-        if not isinstance(body, StructBody):
-            raise TypeError(f"{node.display_name} is not a struct")
-        shape = self._structs[node.id] = StructShape(node.name)
-        fields = body.fields or []
-        shape.union = frozenset(
-            field.name for field in fields if field.discriminant_value != NO_DISCRIMINANT
-        )
-        for field in fields:
-            shape.fields[field.name] = self._field(field)
-        return shape
-
-    def _field(self, field: Field) -> Shape:
-        if field.type is None:
-            return self.struct(self._lookup(field.group_id))
-        return self.type(field.type)
-
-    def type(self, kind: Type) -> Shape:
-        """The shape of a field's or element's type."""
-        name = kind.kind
-        if name in _SIMPLE:
-            return _SIMPLE[name]
-        if name == "enum":
-            return _Enum(self._lookup(kind.type_id))
-        if name == "struct":
-            return self.struct(self._lookup(kind.type_id))
-        if name == "list":
-            assert kind.element is not None
-            return _List(self.type(kind.element))
-        return _Opaque("a capability" if name == "interface" else "AnyPointer")
-
-
 _SIMPLE: "dict[str, Shape]" = {
     "void": _Void(),
     "bool": _Bool(),
@@ -435,12 +386,45 @@ _SIMPLE: "dict[str, Shape]" = {
 }
 
 
-_SHAPES: "dict[Any, StructShape]" = {}
+# The kinds of `StructInfo.field`, by number; a group is a struct to JSON.
+_KINDS = (
+    "void", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float32", "float64", "enum", "text", "data", "struct", "list", "interface", "anyPointer",
+    "anyStruct", "anyList", "struct",
+)
+
+_structs: "dict[Any, StructShape]" = {}
+
+
+def struct_shape(info: Any) -> StructShape:
+    """The shape of a `StructInfo`; it stands before its fields, so types may recur."""
+    shape = _structs.get(info)
+    if shape is not None:
+        return shape
+    info.ensure()
+    shape = _structs[info] = StructShape(info.name)
+    union = set()
+    for name in info.by_name:
+        kind, sub, discriminant, _ = info.field(name)
+        shape.fields[name] = _type_shape(_KINDS[kind], sub)
+        if discriminant is not None:
+            union.add(name)
+    shape.union = frozenset(union)
+    return shape
+
+
+def _type_shape(kind: str, info: Any) -> Shape:
+    if kind in _SIMPLE:
+        return _SIMPLE[kind]
+    if kind == "enum":
+        return _Enum(info.name, [value.name for value in info.values])
+    if kind in ("struct", "group"):
+        return struct_shape(info)
+    if kind == "list":
+        return _List(_type_shape(info.element_kind, info.element_info))
+    return _Opaque("a capability" if kind in ("interface", "capability") else "AnyPointer")
 
 
 def shape_of(kind: Any) -> StructShape:
     """The shape of a struct type, of a reader's or of a builder's type; made once, then kept."""
-    shape = _SHAPES.get(kind)
-    if shape is None:
-        shape = _SHAPES[kind] = ShapeMaker(kind.schema.lookup).struct(kind.schema.node)
-    return shape
+    return struct_shape(kind.schema.info)
