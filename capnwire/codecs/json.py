@@ -51,7 +51,8 @@ class Json(Codec):
             raise kind(str(trouble), field=trouble.path) from None
         try:
             if self._orjson is not None:
-                return self._orjson.dumps(tree)
+                data: bytes = self._orjson.dumps(tree)
+                return data
             text = json.dumps(tree, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
             return text.encode()
         except (TypeError, ValueError) as error:

@@ -13,7 +13,7 @@ from typing import Any
 
 from capnwire.errors import LimitError
 
-__all__ = ["NESTING_LIMIT", "KeyCount", "Shape", "StructShape", "Trouble", "shape_of", "struct_shape"]
+__all__ = ["NESTING_LIMIT", "KeyCount", "Shape", "StructShape", "Trouble", "shape_of"]
 
 NESTING_LIMIT = 64
 """Objects and arrays inside one another, as deep as a message may nest."""
@@ -340,7 +340,8 @@ class StructShape(Shape):
     def _convert(
         self, items: "dict[str, Any]", convert: Callable[[Shape, Any, Any], Any], keys: Any
     ) -> "dict[str, Any]":
-        found, fields, union, chosen = {}, self.fields, self.union, None
+        found: dict[str, Any] = {}
+        fields, union, chosen = self.fields, self.union, None
         name = ""
         try:
             for name, item in items.items():
