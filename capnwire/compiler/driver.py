@@ -226,7 +226,7 @@ class Session(ValueSource):
             unit.expand()
             for child in unit.children:
                 yield child, bits
-            for alias in unit.aliases:
+            for alias in sorted(unit.aliases, key=lambda alias: alias.decl.name.text):
                 unit.resolve_alias(alias)
 
     # --- the result ------------------------------------------------------------------------

@@ -293,7 +293,7 @@ class StructCompiler:
             if member.inner is not None:
                 self._close(member.inner)
                 if field is not None:
-                    self.groups.append((member.inner.node, self._info(member.inner)))
+                    self.groups.append((member.inner.node, self._info(member.inner, member.doc)))
             target = member.kind
             if self.implicit is not None:
                 target = "param"
@@ -316,9 +316,9 @@ class StructCompiler:
             body.discriminant_offset = scope.union.discriminant or 0
         body.fields = scope.fields or None
 
-    def _info(self, scope: _Scope) -> SourceInfo:
+    def _info(self, scope: _Scope, doc: str | None = None) -> SourceInfo:
         members = [SourceMember(member.doc) for member in scope.members]
-        return SourceInfo(scope.node.id, members=members or None)
+        return SourceInfo(scope.node.id, doc_comment=doc, members=members or None)
 
 
 def _is_null(expr: Expression) -> bool:
