@@ -1,4 +1,4 @@
-"""Comparing by canonical content: the functions that other modules call.  Spec: encoding.md, 1.5."""
+"""Comparing by canonical content: what other modules call.  Spec: encoding.md, 1.5."""
 
 from capnwire.wire.arena cimport Arena
 from capnwire.wire.reader cimport ListRef, StructRef

@@ -7,3 +7,7 @@ def is_canonical(buffer: Buffer, /) -> bool:
 
     Bytes that are no message at all are not canonical; only what is no buffer raises.
     """
+
+# What Cython adds to each module.
+__pyx_capi__: dict[str, object]
+__test__: dict[str, str]

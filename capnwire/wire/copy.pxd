@@ -1,7 +1,7 @@
 """Whole-tree work over objects: deep copy, size, canonical form, the traversal count.
 
-Nothing here recurses: every walk has an explicit stack, so depth costs heap and not C stack.  Spec: encoding.md,
-1.3 to 1.5; the count is described in `count_traversal`.
+Nothing here recurses: every walk has an explicit stack, so depth costs heap and not C stack.
+Spec: encoding.md, 1.3 to 1.5; the count is described in `count_traversal`.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t

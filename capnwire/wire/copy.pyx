@@ -11,7 +11,8 @@ from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy
 
 from capnwire.wire.arena cimport (
-    Arena, BuilderArena, Segment, budget_spent, capability_for_copy, new_builder_arena, nesting_limit_of, segment_at, segment_count,
+    Arena, BuilderArena, Segment, budget_spent, capability_for_copy, new_builder_arena,
+    nesting_limit_of, segment_at, segment_count,
 )
 from capnwire.wire.builder cimport allocate
 from capnwire.wire.memory cimport load64, store64
@@ -250,13 +251,12 @@ cdef void copy_data_sections(uint8_t* place, uint32_t size, ListRef* list) noexc
 
 cdef void common_size(ListRef* list, uint32_t* data_words, uint32_t* pointers) noexcept nogil:
     """The smallest element size that drops only zero words and null pointers of every element."""
-    cdef uint32_t i
     cdef const uint8_t* element = list.base
     data_words[0] = 0
     pointers[0] = 0
     if list.step == 0:
         return
-    for i in range(list.count):
+    for _ in range(list.count):
         if data_words[0] == list.bits >> 6 and pointers[0] == list.pointers:
             return
         data_words[0] = max(data_words[0], trimmed_words(element, list.bits))

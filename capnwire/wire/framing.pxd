@@ -7,7 +7,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 
 cdef class ByteQueue:
-    """Bytes that arrived and were not taken yet; one `bytes` object is kept as it is, not copied."""
+    """Bytes that arrived and were not taken yet; a `bytes` object is kept as it is, not copied."""
 
     cdef bytes chunk               # the whole queue when it is (the end of) one bytes object
     cdef uint8_t* owned
@@ -38,7 +38,11 @@ cdef class FrameDecoder:
     cdef bytes next_or_none(self)
 
 
-cdef uint64_t table_bytes(uint64_t segment_count) noexcept nogil
 cdef uint64_t framed_bytes(const uint8_t* data, uint64_t size) except 0
 cdef bytes segment_table(list sizes)
 cdef bytes frame(list segments)
+
+
+cdef inline uint64_t table_bytes(uint64_t segment_count) noexcept nogil:
+    """Bytes of a segment table: the count, a size for each segment, zeroes up to a word."""
+    return ((segment_count + 2) >> 1) * 8

@@ -3,11 +3,12 @@
 Spec: encoding.md, Serialization Over a Stream.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import final
 
 from typing_extensions import Buffer, Self
 
-def segments_to_bytes(segments: list[Buffer]) -> bytes:
+def segments_to_bytes(segments: Sequence[Buffer]) -> bytes:
     """The framed message: the segment table and the segments, joined once.
 
     Raises:
@@ -35,6 +36,7 @@ def message_end(buffer: Buffer, start: int = 0, /) -> int:
         IndexError: `start` is outside the buffer.
     """
 
+@final
 class FrameDecoder(Iterator[bytes]):
     """Framed messages out of bytes that arrive in pieces, of any size.
 
@@ -50,9 +52,9 @@ class FrameDecoder(Iterator[bytes]):
     def segment_limit(self) -> int: ...
     @property
     def message_limit_words(self) -> int: ...
-    def __init__(
-        self, *, segment_limit: int = 512, message_limit_words: int = 8388608
-    ) -> None: ...
+    def __new__(
+        cls, *, segment_limit: int = 512, message_limit_words: int = 8388608
+    ) -> Self: ...
     def feed(self, data: Buffer, /) -> None:
         """Take bytes; nothing is decoded yet.
 
@@ -90,5 +92,10 @@ class FrameDecoder(Iterator[bytes]):
     def close(self) -> None:
         """The same as `finish()`."""
 
+@final
 class ByteQueue:
     """Bytes that arrived and were not taken yet; for compiled code."""
+
+# What Cython adds to each module.
+__pyx_capi__: dict[str, object]
+__test__: dict[str, str]

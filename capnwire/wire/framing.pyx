@@ -3,6 +3,7 @@
 What the segments hold is not looked at here.  Spec: encoding.md, 1.7.
 """
 
+cimport cython
 from cpython.bytes cimport (
     PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE,
 )
@@ -21,11 +22,6 @@ cdef enum:
     # A count of 0xFFFFFFFF overflowed 32 bits elsewhere, the one below it the size of the table.
     FIRST_BAD_COUNT = 0xFFFFFFFEU
     KEPT_BYTES = 0x100000        # an empty queue gives back more memory than this
-
-
-cdef inline uint64_t table_bytes(uint64_t segment_count) noexcept nogil:
-    """Bytes of a segment table: the count, a size for each segment, zeroes up to a word."""
-    return ((segment_count + 2) >> 1) * 8
 
 
 cdef uint64_t segment_count_of(const uint8_t* data) except 0:
@@ -106,20 +102,20 @@ cdef bytes frame(list segments):
     return message
 
 
-def segments_to_bytes(list segments not None):
+def segments_to_bytes(segments):
     """The framed message: the segment table and the segments, joined once.
 
     Raises:
         EncodeError: there is no segment, or one is no whole number of words, or is too large.
     """
-    return frame(segments)
+    return frame(list(segments))
 
 
 def expected_size(prefix, /):
     """Bytes of the framed message that starts with `prefix`, as far as `prefix` tells.
 
-    At least 8.  Exact once `prefix` holds the whole segment table; before that, the size up to which
-    bytes are needed to tell more.
+    At least 8.  Exact once `prefix` holds the whole segment table; before that, the size up to
+    which bytes are needed to tell more.
 
     Raises:
         FramingError: the count of segments is impossible.
@@ -158,6 +154,7 @@ cdef object truncated(uint64_t wanted, uint64_t found):
 
 # ---------------------------------------------------------------- as bytes arrive
 
+@cython.final
 cdef class ByteQueue:
     """Bytes that arrived and were not taken yet.
 
@@ -238,15 +235,14 @@ cdef class ByteQueue:
             self.data = self.owned
 
 
+@cython.final
 cdef class FrameDecoder:
     """Framed messages out of bytes that arrive in pieces; see framing.pyi."""
 
-    def __init__(self, *, segment_limit=512, message_limit_words=8 * 1024 * 1024):
+    def __cinit__(self, *, segment_limit=512, message_limit_words=8 * 1024 * 1024):
+        self.queue = ByteQueue.__new__(ByteQueue)
         self.segment_limit = segment_limit
         self.message_limit_words = message_limit_words
-
-    def __cinit__(self):
-        self.queue = ByteQueue.__new__(ByteQueue)
 
     def feed(self, data, /):
         self.check()

@@ -3,7 +3,8 @@
 Spec: encoding.md, Packing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import final
 
 from typing_extensions import Buffer, Self
 
@@ -14,7 +15,7 @@ def pack(buffer: Buffer, /) -> bytes:
         EncodeError: the buffer is no whole number of words.
     """
 
-def pack_segments(segments: list[Buffer]) -> bytes:
+def pack_segments(segments: Sequence[Buffer]) -> bytes:
     """A message, packed as the reference writes it: its table and each segment by itself.
 
     Raises:
@@ -43,6 +44,7 @@ def unpack_message(
         IndexError: `start` is outside the buffer.
     """
 
+@final
 class PackedDecoder(Iterator[bytes]):
     """Messages out of packed bytes that arrive in pieces, of any size.
 
@@ -58,9 +60,9 @@ class PackedDecoder(Iterator[bytes]):
     def segment_limit(self) -> int: ...
     @property
     def message_limit_words(self) -> int: ...
-    def __init__(
-        self, *, segment_limit: int = 512, message_limit_words: int = 8388608
-    ) -> None: ...
+    def __new__(
+        cls, *, segment_limit: int = 512, message_limit_words: int = 8388608
+    ) -> Self: ...
     def feed(self, data: Buffer, /) -> None:
         """Take packed bytes; nothing is unpacked yet.
 
@@ -89,3 +91,7 @@ class PackedDecoder(Iterator[bytes]):
 
     def close(self) -> None:
         """The same as `finish()`."""
+
+# What Cython adds to each module.
+__pyx_capi__: dict[str, object]
+__test__: dict[str, str]

@@ -1,9 +1,10 @@
 """Packing: zero bytes squeezed out of words, at once or as bytes arrive.
 
-What the words mean is not looked at, but for the segment tables that tell where messages end.  Spec:
-encoding.md, 1.6.
+What the words mean is not looked at, but for the segment tables that tell where messages end.
+Spec: encoding.md, 1.6.
 """
 
+cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy, memset
@@ -11,7 +12,6 @@ from libc.string cimport memcpy, memset
 from capnwire.wire.arena cimport Pin, pin_of
 from capnwire.wire.framing cimport ByteQueue, framed_bytes, segment_table, table_bytes
 from capnwire.wire.memory cimport load32, load64, store64
-from capnwire.wire.units cimport words_t
 
 from capnwire.errors import (
     EncodeError, FramingError, LimitError, PackingError, TruncatedError,
@@ -36,7 +36,6 @@ cdef enum:
 cdef int make_room(Growing* output, size_t more) except -1:
     """Room for `more` bytes; what is written already stays."""
     cdef size_t capacity
-    cdef PyObject* grown
     if more <= output.capacity - output.used:
         return 0
     capacity = max(output.used + more, output.capacity + (output.capacity >> 1))
@@ -245,13 +244,14 @@ def pack(buffer, /):
     return pack_parts([buffer])
 
 
-def pack_segments(list segments not None):
+def pack_segments(segments):
     """A message, packed as the reference writes it: its table and each segment by itself.
 
     Raises:
         EncodeError: there is no segment, or one is no whole number of words, or is too large.
     """
-    return pack_parts([segment_table([memoryview(part).nbytes for part in segments]), *segments])
+    cdef list parts = list(segments)
+    return pack_parts([segment_table([memoryview(part).nbytes for part in parts]), *parts])
 
 
 # ---------------------------------------------------------------- unpacking
@@ -509,14 +509,13 @@ def unpack_message(buffer, start=0, /, *, limit_words=8 * 1024 * 1024, segment_l
         release(&output)
 
 
+@cython.final
 cdef class PackedDecoder:
     """Messages out of packed bytes that arrive in pieces; see packed.pyi."""
 
-    def __cinit__(self):
+    def __cinit__(self, *, segment_limit=512, message_limit_words=8 * 1024 * 1024):
         self.queue = ByteQueue.__new__(ByteQueue)
         self.wanted = 8
-
-    def __init__(self, *, segment_limit=512, message_limit_words=8 * 1024 * 1024):
         self.segment_limit = segment_limit
         self.message_limit_words = message_limit_words
 
