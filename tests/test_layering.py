@@ -26,6 +26,7 @@ RANKS = {
     "service": 6,
     "rpc": 7,
     "web": 7,
+    "loader": 8,
     "aio": 8,
     "pycapnp": 9,
     "importer": 9,
