@@ -58,9 +58,8 @@ cdef enum:
 cdef struct BuilderSegment:
     Segment head                   # must stay first: a Segment* of a builder points here
     uint32_t capacity              # words
-    uint32_t cached_size           # 1 when the memory came from the cache of first segments
     uint64_t* dead                 # NULL, or one bit a word: objects that were overwritten
-    void* owner                    # NULL: memory is ours; else a borrowed-by-us Py_buffer*
+    void* owner                    # NULL: the memory is ours; else the Py_buffer* of the allocator's
 
 
 cdef class BuilderArena(Arena):
@@ -72,6 +71,7 @@ cdef class BuilderArena(Arena):
     cdef uint32_t more_capacity
     cdef uint64_t next_words       # size of the next segment, by the reference's growth
     cdef object capabilities       # None, or the list that capability pointers index
+    cdef object allocator          # None, or the caller's `allocate(words) -> zeroed writable buffer`
 
 
 cdef int64_t DEFAULT_TRAVERSAL_WORDS
@@ -84,7 +84,15 @@ cdef uint32_t segment_count(Arena arena) noexcept
 cdef uint32_t nesting_limit_of(Arena arena) noexcept
 
 cdef Arena arena_over(object pin, const uint8_t* base, uint32_t words, object limit, object nesting)
-cdef BuilderArena new_builder_arena(uint64_t first_words)
+cdef Pin pin_of(object buffer)
+cdef Arena open_framed(
+    object pin, const uint8_t* base, uint64_t size, object limit, object nesting, uint64_t* used
+)
+cdef Arena open_segments(list buffers, object limit, object nesting)
+cdef object capabilities_of(Arena arena)
+cdef SegmentTable attach_table(Arena arena, object nesting)
+cdef BuilderArena new_builder_arena(uint64_t first_words, object allocator=*)
+cdef int64_t UNLIMITED
 cdef uint8_t* arena_allocate(BuilderArena arena, words_t words, BuilderSegment** segment) except NULL
 cdef int mark_dead(BuilderSegment* segment, const uint8_t* data, words_t words) except -1
 cdef bint is_dead(BuilderSegment* segment, const uint8_t* data) noexcept nogil

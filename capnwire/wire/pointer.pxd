@@ -93,7 +93,7 @@ cdef inline uint32_t element_bits(uint32_t element_size) noexcept nogil:
         return 1
     if element_size == 0 or element_size > 5:
         return 0
-    return 4 << element_size
+    return 2 << element_size
 
 
 cdef inline words_t list_words(uint32_t element_size, words_t count) noexcept nogil:

@@ -16,6 +16,10 @@ from capnwire.wire.units cimport (
 )
 
 
+cdef enum:
+    WANT_ANY = 8             # a list as it stands, whatever its elements
+
+
 cdef struct StructRef:
     Segment* segment
     uint8_t* data

@@ -1,0 +1,104 @@
+"""Cap'n Proto for Python, done natively: `capnwire.load("person.capnp").Person.new_message(…)`.
+
+Names are imported when first used, so that `import capnwire` costs a few milliseconds.
+"""
+
+from capnwire import _fast
+from capnwire.errors import (
+    CapnwireError,
+    CompileError,
+    DecodeError,
+    EncodeError,
+    EncodeTypeError,
+    FramingError,
+    KjException,
+    LimitError,
+    PackingError,
+    PointerError,
+    SchemaError,
+    SchemaMismatch,
+    TextError,
+    TruncatedError,
+    UnionError,
+)
+
+__version__ = "0.1.0"
+
+_fast.set_late_module("capnwire.message.face")
+
+_LATE = {
+    "AnyPointerBuilder": "capnwire._any",
+    "AnyPointerReader": "capnwire._any",
+    "EnumValue": "capnwire._info",
+    "FrameDecoder": "capnwire.wire.framing",
+    "ListBuilder": "capnwire._lists",
+    "ListReader": "capnwire._lists",
+    "MessageBuilder": "capnwire.message.builder",
+    "PackedDecoder": "capnwire.wire.packed",
+    "SchemaParser": "capnwire.loader",
+    "Struct": "capnwire._fast",
+    "StructBuilder": "capnwire._fast",
+    "StructReader": "capnwire._fast",
+    "is_canonical": "capnwire.wire.copy",
+    "list_of": "capnwire.message.types",
+    "load": "capnwire.loader",
+    "load_text": "capnwire.loader",
+    "new_orphan": "capnwire._any",
+    "pack": "capnwire.wire.packed",
+    "unpack": "capnwire.wire.packed",
+}
+
+__all__ = [
+    "AnyPointerBuilder",
+    "AnyPointerReader",
+    "CapnwireError",
+    "CompileError",
+    "DecodeError",
+    "EncodeError",
+    "EncodeTypeError",
+    "EnumValue",
+    "FrameDecoder",
+    "FramingError",
+    "KjException",
+    "LimitError",
+    "ListBuilder",
+    "ListReader",
+    "MessageBuilder",
+    "PackedDecoder",
+    "PackingError",
+    "PointerError",
+    "SchemaError",
+    "SchemaMismatch",
+    "SchemaParser",
+    "Struct",
+    "StructBuilder",
+    "StructReader",
+    "TextError",
+    "TruncatedError",
+    "UnionError",
+    "is_canonical",
+    "list_of",
+    "load",
+    "load_text",
+    "new_orphan",
+    "pack",
+    "types",
+    "unpack",
+]
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name == "types":
+        value: object = import_module("capnwire.message.scalars")
+    elif name in _LATE:
+        value = getattr(import_module(_LATE[name]), name)
+    else:
+        raise AttributeError(f"module 'capnwire' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> "list[str]":
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,1015 @@
+"""The compiled face: struct objects, the slots of their fields, opening and making messages.
+
+One way through: a slot finds its field's record, checks that the message is open and the union member active,
+and loads through `_load` and `wire.reader`; a setter stores through `_store`.  What runs once a message and not once
+a field is in Python, in `capnwire.message`, and called through `late`.
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.object cimport PyObject
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from capnwire._any cimport any_builder, any_reader, disown_field, load_capability
+from capnwire._convert cimport (
+    BASE64, VERBOSE, load_data, locate_list, locate_struct, ref_of, to_dict, view_of_data,
+)
+from capnwire._info cimport (
+    ANY_LIST, ANY_POINTER, ANY_STRUCT, DATA, ENUM, GROUP, INTERFACE, IS_UNION_MEMBER, LIST, STRUCT,
+    TEXT, Field, ListInfo, StructInfo, complete, disallow, find_field, info_of_type, unknown_union,
+    wrong_member,
+)
+from capnwire._lists cimport list_builder, list_reader
+from capnwire._load cimport load_scalar, load_text
+from capnwire._python cimport *
+from capnwire._store cimport (
+    activate, clear_field, clear_group, merge, new_blob, new_list, store, writable_list,
+    writable_struct,
+)
+from capnwire.wire.arena cimport (
+    ARENA_COUNT_MASK, ARENA_MUTABLE, Arena, BuilderArena, BuilderSegment, Pin, Segment,
+    builder_segment, charge, check_open, closed_error, is_dead, nesting_limit_of,
+    new_builder_arena, open_framed, open_segments, pin_of,
+)
+from capnwire.wire.builder cimport Orphan, adopt, erase, get_struct, init_struct
+from capnwire.wire.canonical cimport structs_equal
+from capnwire.wire.copy cimport canonical_struct, copy_struct, total_size
+from capnwire.wire.memory cimport load16, load64, store32
+from capnwire.wire.reader cimport ListRef, StructRef, read_struct
+from capnwire.wire.units cimport word_t
+
+from capnwire.errors import DecodeError, EncodeError, EncodeTypeError, FramingError
+
+cdef extern from *:
+    """
+    #define CAPNWIRE_FAST (METH_FASTCALL | METH_KEYWORDS)
+    """
+    int CAPNWIRE_FAST
+    ctypedef struct PyMethodDef:
+        const char* ml_name
+        void* ml_meth
+        int ml_flags
+        const char* ml_doc
+    object PyCFunction_New(PyMethodDef* method, object self)
+
+cdef enum:
+    NO_DEPTH_LIMIT = 0xFFFF
+    FIRST_SEGMENT_WORDS = 1024
+
+cdef struct RawStruct:
+    PyObject head
+    PyObject* arena
+    Segment* segment
+    uint8_t* data
+    uint32_t bits
+    uint16_t pointers
+    uint16_t depth
+
+
+cdef inline object new_struct(
+    PyObject* type, Arena arena, Segment* segment, uint8_t* data, uint32_t bits, uint32_t pointers,
+    uint32_t depth,
+):
+    """An instance of a struct type, without running any Python."""
+    struct = capnwire_new_object(type, sizeof(RawStruct))
+    cdef RawStruct* raw = <RawStruct*><PyObject*>struct
+    Py_INCREF(<PyObject*>arena)
+    raw.arena = <PyObject*>arena
+    raw.segment = segment
+    raw.data = data
+    raw.bits = bits
+    raw.pointers = <uint16_t>pointers
+    raw.depth = <uint16_t>depth
+    return struct
+
+
+cdef object reader_of(StructInfo info, Arena arena, StructRef* struct):
+    if info.reader_type == NULL:
+        complete(info)
+    return new_struct(
+        info.reader_type, arena, struct.segment, struct.data, struct.bits, struct.pointers,
+        struct.depth,
+    )
+
+
+cdef object builder_of(StructInfo info, Arena arena, StructRef* struct):
+    if info.reader_type == NULL:
+        complete(info)
+    return new_struct(
+        info.builder_type, arena, struct.segment, struct.data, struct.bits, struct.pointers, 0
+    )
+
+
+cdef inline StructInfo info_of(object struct):
+    return info_of_type(type(struct))
+
+
+cdef inline int check_alive(Struct struct) except -1:
+    """Refuse a closed message, and a builder whose object was overwritten."""
+    if struct.arena.first.base == NULL:
+        closed_error()
+    if (struct.arena.first.id & ARENA_COUNT_MASK) == 0:
+        if (<BuilderSegment*>struct.segment).dead != NULL and struct.bits + struct.pointers:
+            if is_dead(<BuilderSegment*>struct.segment, struct.data):
+                raise EncodeError(
+                    f"this builder of {info_of(struct).name} is stale: its object was overwritten, "
+                    "or moved when it grew"
+                )
+    return 0
+
+
+# ---------------------------------------------------------------- slots
+
+cdef object get_reader_field(Struct self, Field* field):
+    """The value of a field of a reader: what a slot calls."""
+    cdef uint32_t kind = field.kind
+    cdef const uint8_t* place
+    cdef StructRef struct
+    cdef ListRef items
+    cdef PyObject* home
+    if self.arena.first.base == NULL:
+        closed_error()
+    if field.flags & IS_UNION_MEMBER:
+        check_member(self, field)
+    if kind <= ENUM:
+        return load_scalar(field, self.data, self.bits)
+    place = NULL
+    if field.offset < self.pointers:
+        place = self.data + (self.bits >> 3) + <size_t>field.offset * 8
+    if kind == TEXT:
+        return load_text(self.arena, self.segment, place, field)
+    if kind == STRUCT:
+        locate_struct(self.arena, self.segment, place, self.depth, field, &home, &struct)
+        return reader_of(<StructInfo>field.sub, <Arena>home, &struct)
+    if kind == LIST:
+        locate_list(self.arena, self.segment, place, self.depth, field, &home, &items)
+        return list_reader(<ListInfo>field.sub, <Arena>home, &items)
+    if kind == DATA:
+        return load_data(self.arena, self.segment, place, field)
+    if kind == GROUP:
+        ref_of(self, &struct)
+        return reader_of(<StructInfo>field.sub, self.arena, &struct)
+    if kind == INTERFACE:
+        return load_capability(self.arena, self.segment, place, field)
+    return any_reader(self.arena, self.segment, place, self.depth)
+
+
+cdef inline int check_member(Struct self, Field* field) except -1:
+    cdef uint32_t active = 0
+    if field.discriminant_offset + 16 <= self.bits:
+        active = load16(self.data + (field.discriminant_offset >> 3))
+    if active != field.discriminant:
+        raise wrong_member(field, active)
+    return 0
+
+
+cdef object get_builder_field(Struct self, Field* field):
+    """The value of a field of a builder; structs that are null are made, so that they can be filled."""
+    cdef uint32_t kind = field.kind
+    cdef uint8_t* place
+    cdef StructRef struct
+    cdef ListRef items
+    check_alive(self)
+    if field.flags & IS_UNION_MEMBER:
+        check_member(self, field)
+    if kind <= ENUM:
+        return load_scalar(field, self.data, self.bits)
+    place = self.data + (self.bits >> 3) + <size_t>field.offset * 8
+    if kind == TEXT:
+        return load_text(self.arena, self.segment, place, field)
+    if kind == STRUCT:
+        writable_struct(<BuilderArena>self.arena, self.segment, place, field, &struct)
+        return builder_of(<StructInfo>field.sub, self.arena, &struct)
+    if kind == LIST:
+        writable_list(<BuilderArena>self.arena, self.segment, place, field, &items)
+        return list_builder(<ListInfo>field.sub, <BuilderArena>self.arena, &items)
+    if kind == DATA:
+        return load_data(self.arena, self.segment, place, field)
+    if kind == GROUP:
+        ref_of(self, &struct)
+        return builder_of(<StructInfo>field.sub, self.arena, &struct)
+    if kind == INTERFACE:
+        return load_capability(self.arena, self.segment, place, field)
+    return any_builder(<BuilderArena>self.arena, self.segment, place)
+
+
+cdef int set_builder_field(Struct self, PyObject* value, Field* field) except -1:
+    """Set a field of a builder, or give it its default (`del`): what a slot calls."""
+    check_alive(self)
+    if value == NULL:
+        return clear_field(<BuilderArena>self.arena, self.segment, self.data, self.bits, field)
+    return store(<BuilderArena>self.arena, self.segment, self.data, self.bits, field, value)
+
+
+cdef void reader_slots(void** getter) noexcept:
+    getter[0] = <void*>get_reader_field
+
+
+cdef void builder_slots(void** getter, void** setter) noexcept:
+    getter[0] = <void*>get_builder_field
+    setter[0] = <void*>set_builder_field
+
+
+cdef tuple struct_bases():
+    return StructReader, StructBuilder
+
+
+# ---------------------------------------------------------------- the Python half
+
+cdef str late_module = ""
+cdef object late_loaded = None
+
+
+def set_late_module(str name):
+    """Say which module holds the Python half of the API; it is imported when first used."""
+    global late_module
+    late_module = name
+
+
+cdef object late(str name):
+    """A function of the Python half."""
+    global late_loaded
+    if late_loaded is None:
+        from importlib import import_module
+        late_loaded = import_module(late_module)
+    return getattr(late_loaded, name)
+
+
+# ---------------------------------------------------------------- struct objects
+
+@cython.no_gc
+cdef class Struct:
+    """A struct in a message: the common half of readers and builders.
+
+    Fields are attributes; `struct[name]` reaches those that are named like a method.  A struct keeps its
+    message's memory alive.
+    """
+
+    def which(self):
+        """The name of the active member of the struct's unnamed union.
+
+        Raises:
+            UnionError: the discriminant is one that the schema does not know, or there is no unnamed union.
+        """
+        cdef StructInfo info = info_of_type(type(self))
+        cdef uint32_t active = 0
+        if self.arena.first.base == NULL:
+            closed_error()
+        if info.reader_type == NULL:
+            complete(info)
+        if info.discriminant_offset + 16 <= self.bits:
+            active = load16(self.data + (info.discriminant_offset >> 3))
+        if active >= info.member_count:
+            raise unknown_union(info, active)
+        return info.member_names[active]
+
+    @property
+    def schema(self):
+        """The schema of the struct's type."""
+        return late("schema_of")(info_of(self))
+
+    def has(self, name):
+        """Whether a field is set: a pointer that is not null; a data field, always; a union member, if active.
+
+        Raises:
+            AttributeError: there is no such field.
+        """
+        cdef Field* field = find_field(info_of(self), name)
+        cdef uint32_t active = 0
+        check_alive(self)
+        if field.flags & IS_UNION_MEMBER:
+            if field.discriminant_offset + 16 <= self.bits:
+                active = load16(self.data + (field.discriminant_offset >> 3))
+            if active != field.discriminant:
+                return False
+        if field.kind <= ENUM or field.kind == GROUP:
+            return True
+        return field.offset < self.pointers and load64(
+            self.data + (self.bits >> 3) + <size_t>field.offset * 8
+        ) != 0
+
+    def _has(self, name):
+        """As `has`."""
+        return self.has(name)
+
+    def _get(self, name):
+        """As `struct[name]`."""
+        return self[name]
+
+    def to_dict(self, verbose=False, ordered=False, encode_bytes_as_base64=False):
+        """Everything in the struct as a dict: the active union member first, then the fields in order.
+
+        Null pointers are left out unless `verbose`; enums are names (numbers when unknown), Void is
+        None, Data is bytes or base64 text.  Capabilities and AnyPointers stay objects.  `ordered` is
+        accepted for compatibility: dicts keep their order.
+
+        Raises:
+            DecodeError: something in it is wrong, or it makes more objects than its bytes pay for.
+        """
+        cdef StructRef struct
+        check_alive(self)
+        ref_of(self, &struct)
+        return to_dict(
+            info_of(self), self.arena, &struct,
+            (VERBOSE if verbose else 0) | (BASE64 if encode_bytes_as_base64 else 0),
+        )
+
+    def get_data_as_view(self, name):
+        """A memoryview of a Data field in place: no copy; writable in builders.
+
+        The view keeps the memory, also when its message is closed.
+
+        Raises:
+            TypeError: the field is no Data.
+        """
+        cdef Field* field = find_field(info_of(self), name)
+        cdef uint8_t* place = NULL
+        cdef bint building = isinstance(self, StructBuilder)
+        check_alive(self)
+        if field.kind != DATA:
+            raise TypeError(f"{info_of(self).name}.{name} is not a DATA field")
+        if field.flags & IS_UNION_MEMBER:
+            check_member(self, field)
+        if field.offset < self.pointers:
+            place = self.data + (self.bits >> 3) + <size_t>field.offset * 8
+        return view_of_data(self.arena, self.segment, place, field, building)
+
+    @property
+    def total_size(self):
+        """What a copy of the struct would take: `word_count` and `cap_count`."""
+        cdef uint64_t words = 0, capabilities = 0
+        cdef StructRef struct
+        check_alive(self)
+        ref_of(self, &struct)
+        total_size(self.arena, &struct, &words, &capabilities)
+        return MessageSize(words, capabilities)
+
+    def to_canonical(self):
+        """The canonical form: one segment, without a segment table.
+
+        Raises:
+            EncodeError: it holds a capability.
+        """
+        cdef StructRef struct
+        check_alive(self)
+        ref_of(self, &struct)
+        return canonical_struct(self.arena, &struct)
+
+    def as_builder(self, num_first_segment_words=None, allocate_seg_callable=None):
+        """A deep copy as a new message, to be changed."""
+        cdef StructRef struct
+        cdef BuilderArena arena
+        cdef StructInfo info = info_of(self)
+        check_alive(self)
+        if info.is_group:
+            return copy_of_group(self, info)
+        ref_of(self, &struct)
+        arena = new_builder_arena(
+            first_words(num_first_segment_words), allocate_seg_callable
+        )
+        copy_struct(
+            arena, &arena.root_segment.head, arena.root_segment.head.base, self.arena, &struct
+        )
+        return root_builder(info, arena)
+
+    def copy(self, num_first_segment_words=None, allocate_seg_callable=None):
+        """As `as_builder`."""
+        return self.as_builder(num_first_segment_words, allocate_seg_callable)
+
+    def to_bytes(self):
+        """The struct as a framed message; what is not the root of its message is copied into one."""
+        return arena_bytes(arena_of_root(self))
+
+    def to_segments(self):
+        """The segments of the message, as a list of bytes."""
+        return arena_segments(arena_of_root(self))
+
+    def to_bytes_packed(self):
+        """As `to_bytes`, packed (encoding.md, Packing)."""
+        return late("pack_segments")(self.to_segments())
+
+    def write(self, file):
+        """Write the framed message to a file object, socket or path."""
+        late("write")(self, file)
+
+    def write_packed(self, file):
+        """Write the packed message to a file object, socket or path."""
+        late("write_packed")(self, file)
+
+    @classmethod
+    def from_bytes_packed(
+        cls, buf, traversal_limit_in_words=None, nesting_limit=None
+    ):
+        """A reader of a packed message, which is unpacked first; trailing bytes are an error."""
+        return late("from_bytes_packed")(cls, buf, traversal_limit_in_words, nesting_limit)
+
+    @classmethod
+    def from_segments(cls, segments, traversal_limit_in_words=None, nesting_limit=None):
+        """A reader over the segments of a message, each a buffer, without a copy."""
+        cdef Arena arena = open_segments(
+            list(segments), traversal_limit_in_words, nesting_limit
+        )
+        return root_reader(info_of_type(cls), arena)
+
+    @classmethod
+    def read(cls, file, traversal_limit_in_words=None, nesting_limit=None):
+        """A reader of the next message of a file object, socket or path.
+
+        Raises:
+            EOFError: there is no further message (a TruncatedError when one has begun).
+        """
+        return late("read")(cls, file, traversal_limit_in_words, nesting_limit)
+
+    @classmethod
+    def read_packed(cls, file, traversal_limit_in_words=None, nesting_limit=None):
+        """As `read`, for packed messages; it never takes bytes of the message after."""
+        return late("read_packed")(cls, file, traversal_limit_in_words, nesting_limit)
+
+    @classmethod
+    def read_multiple(
+        cls, file, traversal_limit_in_words=None, nesting_limit=None, skip_copy=False
+    ):
+        """An iterator of readers over all messages of a file; a truncated last one raises."""
+        return late("read_multiple")(cls, file, traversal_limit_in_words, nesting_limit)
+
+    @classmethod
+    def read_multiple_packed(
+        cls, file, traversal_limit_in_words=None, nesting_limit=None, skip_copy=False
+    ):
+        """As `read_multiple`, for packed messages."""
+        return late("read_multiple_packed")(cls, file, traversal_limit_in_words, nesting_limit)
+
+    @classmethod
+    def read_multiple_bytes_packed(
+        cls, buf, traversal_limit_in_words=None, nesting_limit=None
+    ):
+        """An iterator of readers over packed messages, one after the other, in a buffer."""
+        return late("read_multiple_bytes_packed")(
+            cls, buf, traversal_limit_in_words, nesting_limit
+        )
+
+    def __class_getitem__(cls, arguments):
+        """`Box[Text]`: a generic struct with its parameters bound."""
+        return late("branded")(cls, arguments)
+
+    def __eq__(self, other):
+        cdef StructRef left, right
+        if not isinstance(other, Struct):
+            return NotImplemented
+        mine, its = info_of(self), info_of(other)
+        if mine is not its and mine.node.id != its.node.id:
+            return NotImplemented
+        if mine.is_group:
+            return self.to_dict() == other.to_dict()
+        check_alive(self)
+        check_alive(other)
+        ref_of(self, &left)
+        ref_of(other, &right)
+        return structs_equal(self.arena, &left, (<Struct>other).arena, &right)
+
+    def __hash__(self):
+        cdef uint32_t flags = self.arena.first.id
+        if (flags & ARENA_COUNT_MASK) == 0 or flags & ARENA_MUTABLE or info_of(self).is_group:
+            raise TypeError(
+                f"unhashable: this {info_of(self).name} is a builder, a group or over a buffer that "
+                "can change"
+            )
+        return hash(self.to_canonical())
+
+    def __str__(self):
+        return late("text_of")(self)
+
+    def __repr__(self):
+        return late("repr_of")(self)
+
+    def __dir__(self):
+        names = set(object.__dir__(self))
+        names.update(late("field_names")(info_of(self)))
+        return sorted(names)
+
+    def __reduce__(self):
+        return late("reduce_struct")(self)
+
+    def __copy__(self):
+        return self if isinstance(self, StructReader) else self.as_builder()
+
+    def __deepcopy__(self, memo):
+        return self if isinstance(self, StructReader) else self.as_builder()
+
+
+@cython.no_gc
+cdef class StructReader(Struct):
+    """A struct that is read in place; also the context manager of its message."""
+
+    def __getitem__(self, name):
+        return get_reader_field(self, find_field(info_of(self), name))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, traceback, /):
+        """Close the message unless it is over `bytes`, so that its buffer can be released."""
+        if self.arena.first.id & ARENA_MUTABLE:
+            close_arena(self.arena)
+
+    def close(self):
+        """Release the buffer: every later access through any reader of this message raises.
+
+        Views that were given out keep the buffer; a message over `bytes` stays readable.
+        """
+        if self.arena.first.id & ARENA_MUTABLE:
+            close_arena(self.arena)
+
+    @property
+    def is_root(self):
+        """Always False: kept for compatibility."""
+        return False
+
+
+cdef int close_arena(Arena arena) except -1:
+    if (arena.first.id & ARENA_COUNT_MASK) == 0:
+        return 0
+    arena.first.base = NULL
+    arena.first.words = 0
+    arena.pin = None
+    return 0
+
+
+@cython.no_gc
+cdef class StructBuilder(Struct):
+    """A struct that is being built."""
+
+    def __getitem__(self, name):
+        return get_builder_field(self, find_field(info_of(self), name))
+
+    def __setitem__(self, name, value):
+        set_builder_field(self, <PyObject*>value, find_field(info_of(self), name))
+
+    def __delitem__(self, name):
+        set_builder_field(self, NULL, find_field(info_of(self), name))
+
+    def _set(self, name, value):
+        """As `struct[name] = value`."""
+        self[name] = value
+
+    def from_dict(self, mapping):
+        """Set fields from a mapping: in its order, merging into structs that are there.
+
+        Raises:
+            AttributeError: a key names no field.
+            EncodeError: a value does not fit; fields before it are set.
+        """
+        cdef StructRef struct
+        check_alive(self)
+        ref_of(self, &struct)
+        merge(info_of(self), <BuilderArena>self.arena, &struct, <PyObject*>mapping)
+
+    def init(self, name, size=None):
+        """Start a field anew: a zeroed struct, group, list, Text or Data, which is given back.
+
+        `size` counts a list's elements or a blob's bytes.
+
+        Raises:
+            TypeError: the field needs a size, or takes none.
+            EncodeError: the size is more than the format allows.
+        """
+        check_alive(self)
+        return init_field(self, find_field(info_of(self), str_of(name)), size)
+
+    def init_resizable_list(self, name):
+        """A list whose length is not known yet: `add()` elements, then `finish()`."""
+        return late("ResizableList")(self, name)
+
+    def clear(self, name):
+        """Give a field its default: zero data, a null pointer."""
+        set_builder_field(self, NULL, find_field(info_of(self), name))
+
+    def disown(self, name):
+        """Take the object of a pointer field out of the message; the field becomes null."""
+        cdef Field* field = find_field(info_of(self), name)
+        check_alive(self)
+        if field.kind <= ENUM or field.kind == GROUP:
+            raise TypeError(f"{info_of(self).name}.{name} is no pointer, so it cannot be disowned")
+        if field.flags & IS_UNION_MEMBER:
+            check_member(self, field)
+        return disown_field(
+            <BuilderArena>self.arena, self.segment,
+            self.data + (self.bits >> 3) + <size_t>field.offset * 8,
+            None if field.sub == NULL else <object>field.sub,
+        )
+
+    def adopt(self, name, orphan):
+        """Put an orphan of this message into a pointer field; the orphan is null afterwards.
+
+        Raises:
+            EncodeError: the orphan is of another message, or of another type.
+        """
+        cdef Field* field = find_field(info_of(self), name)
+        check_alive(self)
+        if field.kind <= ENUM or field.kind == GROUP:
+            raise TypeError(f"{info_of(self).name}.{name} is no pointer, so it adopts nothing")
+        late("check_orphan")(orphan, None if field.sub == NULL else <object>field.sub, name)
+        adopt(
+            <BuilderArena>self.arena, self.segment,
+            self.data + (self.bits >> 3) + <size_t>field.offset * 8, orphan._release(),
+        )
+        activate(field, self.data)
+
+    def as_reader(self):
+        """A reader of the same memory: later changes through builders are seen by it."""
+        cdef StructRef struct
+        check_alive(self)
+        ref_of(self, &struct)
+        return reader_of(info_of(self), self.arena, &struct)
+
+    @property
+    def is_root(self):
+        """Whether this is the root struct of its message."""
+        return (self.depth & BUILDER_ROOT) != 0
+
+    def __hash__(self):
+        raise TypeError(f"unhashable: a builder of {info_of(self).name} can change")
+
+
+cdef str str_of(object name):
+    """A field's name, given as itself or as a member of an enumeration of names."""
+    return name if isinstance(name, str) else str(getattr(name, "name", name))
+
+
+cdef object init_field(Struct self, Field* field, object size):
+    cdef BuilderArena arena = <BuilderArena>self.arena
+    cdef uint8_t* place = self.data + (self.bits >> 3) + <size_t>field.offset * 8
+    cdef StructRef struct
+    cdef ListRef items
+    cdef uint32_t kind = field.kind
+    cdef StructInfo info = <StructInfo>field.owner
+    name = <object>field.name
+    if kind == STRUCT or kind == GROUP or kind >= INTERFACE:
+        if size is not None:
+            raise EncodeTypeError(f"{info.name}.{name} takes no size", struct=info.name, field=name)
+    elif kind == LIST or kind == TEXT or kind == DATA:
+        size = size_of(size, info, name)
+    if kind == STRUCT:
+        info = <StructInfo>field.sub
+        init_struct(arena, self.segment, place, info.data_words, info.pointer_count, &struct)
+        made = builder_of(info, arena, &struct)
+    elif kind == LIST:
+        new_list(arena, self.segment, place, <ListInfo>field.sub, size, &items)
+        made = list_builder(<ListInfo>field.sub, arena, &items)
+    elif kind == GROUP:
+        clear_group(<StructInfo>field.sub, arena, self.segment, self.data, self.bits)
+        ref_of(self, &struct)
+        made = builder_of(<StructInfo>field.sub, arena, &struct)
+    elif kind == TEXT or kind == DATA:
+        erase(arena, self.segment, place)
+        new_blob(arena, self.segment, place, <uint64_t>size + (1 if kind == TEXT else 0))
+        activate(field, self.data)
+        return get_builder_field(self, field)
+    elif kind == ANY_POINTER or kind == ANY_STRUCT or kind == ANY_LIST:
+        erase(arena, self.segment, place)
+        made = any_builder(arena, self.segment, place)
+    else:
+        raise EncodeTypeError(
+            f"{info.name}.{name} is neither a pointer nor a group, so it has nothing to init",
+            struct=info.name, field=name,
+        )
+    activate(field, self.data)
+    return made
+
+
+cdef object size_of(object size, StructInfo info, str name):
+    if size is None:
+        raise EncodeTypeError(
+            f"{info.name}.{name} needs a size", struct=info.name, field=name
+        )
+    size = size.__index__()
+    if size < 0 or size > 0x1FFFFFFF:
+        raise EncodeError(
+            f"{info.name}.{name}: a size of 0 to 536870911 is wanted, not {size}",
+            struct=info.name, field=name, value=size,
+        )
+    return size
+
+
+class MessageSize:
+    """What a struct takes: `word_count` words of 8 bytes and `cap_count` capabilities."""
+
+    __slots__ = ("word_count", "cap_count")
+
+    def __init__(self, word_count, cap_count):
+        self.word_count, self.cap_count = word_count, cap_count
+
+    def __repr__(self):
+        return f"MessageSize(word_count={self.word_count}, cap_count={self.cap_count})"
+
+    def __eq__(self, other):
+        if not isinstance(other, MessageSize):
+            return NotImplemented
+        return (self.word_count, self.cap_count) == (other.word_count, other.cap_count)
+
+    def __hash__(self):
+        return hash((self.word_count, self.cap_count))
+
+
+# ---------------------------------------------------------------- whole messages
+
+cdef uint64_t first_words(object words) except? 0:
+    if words is None:
+        return FIRST_SEGMENT_WORDS
+    words = words.__index__()
+    if words < 0 or words > 0x1FFFFFFF:
+        raise ValueError(f"num_first_segment_words is {words}, but must be 0 to 536870911")
+    return words
+
+
+cdef object root_reader(StructInfo info, Arena arena):
+    """A reader of the root struct, which takes two words of the budget to reach."""
+    cdef StructRef struct
+    cdef word_t pointer
+    if arena.first.words < 1:
+        raise FramingError("the message did not contain a root pointer: its first segment is empty")
+    charge(arena, 1)
+    charge(arena, 1)
+    pointer = load64(arena.first.base)
+    if pointer == 0:
+        struct.segment = &arena.first
+        struct.data = arena.first.base
+        struct.bits = 0
+        struct.pointers = 0
+        struct.depth = 0
+    else:
+        read_struct(
+            arena, &arena.first, arena.first.base, pointer, nesting_limit_of(arena), &struct
+        )
+    return reader_of(info, arena, &struct)
+
+
+cdef object root_builder(StructInfo info, BuilderArena arena):
+    """The builder of the root struct of a message that has one, grown to what the schema wants."""
+    cdef StructRef struct
+    cdef Struct made
+    cdef uint8_t* place = arena.root_segment.head.base
+    if load64(place) == 0:
+        init_struct(
+            arena, &arena.root_segment.head, place, info.data_words, info.pointer_count, &struct
+        )
+    else:
+        get_struct(
+            arena, &arena.root_segment.head, place, info.data_words, info.pointer_count, &struct
+        )
+    made = builder_of(info, arena, &struct)
+    made.depth = BUILDER_ROOT
+    return made
+
+
+cdef object new_root(StructInfo info, uint64_t words, object allocator):
+    return root_builder(info, new_builder_arena(words, allocator))
+
+
+cdef object copy_of_group(Struct group, StructInfo info):
+    """A group as a message of its own: a struct of the parent's size with only the group's fields."""
+    values = group.to_dict()
+    made = new_root(info, FIRST_SEGMENT_WORDS, None)
+    made.from_dict(values)
+    return made
+
+
+cdef BuilderArena arena_of_root(Struct struct):
+    """The arena to serialise: the struct's own when it is a root builder, else that of a copy."""
+    check_alive(struct)
+    if struct.depth & BUILDER_ROOT and isinstance(struct, StructBuilder):
+        return <BuilderArena>struct.arena
+    return <BuilderArena>(<Struct>struct.as_builder()).arena
+
+
+cdef bytes arena_bytes(BuilderArena arena):
+    """The framed message: segment table, then the segments (encoding.md, Framing)."""
+    cdef uint32_t count = arena.more_count + 1
+    cdef uint32_t i
+    cdef uint64_t table = <uint64_t>((count + 2) >> 1) * 8
+    cdef uint64_t total = table
+    cdef BuilderSegment* segment
+    for i in range(count):
+        total += <uint64_t>builder_segment(arena, i).head.words * 8
+    result = PyBytes_FromStringAndSize(NULL, total)
+    cdef uint8_t* out = <uint8_t*>PyBytes_AS_STRING(result)
+    store32(out, count - 1)
+    for i in range(count):
+        store32(out + 4 + <size_t>i * 4, builder_segment(arena, i).head.words)
+    if (count & 1) == 0:
+        store32(out + table - 4, 0)
+    out += table
+    for i in range(count):
+        segment = builder_segment(arena, i)
+        memcpy(out, segment.head.base, <size_t>segment.head.words * 8)
+        out += <size_t>segment.head.words * 8
+    return result
+
+
+cdef list arena_segments(BuilderArena arena):
+    """Every segment as bytes."""
+    cdef uint32_t i
+    cdef BuilderSegment* segment
+    segments = []
+    for i in range(arena.more_count + 1):
+        segment = builder_segment(arena, i)
+        segments.append(
+            PyBytes_FromStringAndSize(
+                <const char*>segment.head.base, <Py_ssize_t>segment.head.words * 8
+            )
+        )
+    return segments
+
+
+cdef object new_message(PyObject* self, PyObject** args, Py_ssize_t count, PyObject* names):
+    """`Person.new_message(num_first_segment_words=None, allocate_seg_callable=None, **fields)`."""
+    cdef StructInfo info = <StructInfo>self
+    cdef uint64_t words = FIRST_SEGMENT_WORDS
+    cdef Py_ssize_t i, named = 0 if names == NULL else PyTuple_GET_SIZE(names)
+    cdef PyObject* name
+    cdef uint32_t guess = 0
+    cdef Struct made
+    allocator = None
+    if info.reader_type == NULL:
+        complete(info)
+    if count > 2:
+        raise TypeError(f"new_message takes at most 2 positional arguments, not {count}")
+    if count > 0:
+        words = first_words(<object>args[0])
+    if count > 1:
+        allocator = <object>args[1]
+    for i in range(named):
+        name = PyTuple_GET_ITEM(names, i)
+        if <object>name == "num_first_segment_words":
+            words = first_words(<object>args[count + i])
+        elif <object>name == "allocate_seg_callable":
+            allocator = <object>args[count + i]
+    made = new_root(info, words, allocator)
+    for i in range(named):
+        name = PyTuple_GET_ITEM(names, i)
+        if guess >= info.count or info.fields[guess].name != name:
+            if <object>name in ("num_first_segment_words", "allocate_seg_callable"):
+                continue
+            guess = find_field(info, <object>name).index
+        store(
+            <BuilderArena>made.arena, made.segment, made.data, made.bits, &info.fields[guess],
+            args[count + i],
+        )
+        guess += 1
+    return made
+
+
+cdef object call_type(PyObject* self, PyObject** args, size_t flags, PyObject* names):
+    """`Person(...)` is `Person.new_message(...)`."""
+    cdef Py_ssize_t count = flags & ~(<size_t>1 << (8 * sizeof(size_t) - 1))
+    info = info_of_type(<object>self)
+    return new_message(<PyObject*>info, args, count, names)
+
+
+cdef void* type_call() noexcept:
+    """What calling a struct class runs (its vectorcall)."""
+    return <void*>call_type
+
+
+cdef object bind_open(
+    str function, PyObject** args, Py_ssize_t count, PyObject* names, tuple allowed, list values
+):
+    """Positional and keyword arguments of the fast class functions, into `values`."""
+    cdef Py_ssize_t i, named = 0 if names == NULL else PyTuple_GET_SIZE(names)
+    if count > len(allowed):
+        raise TypeError(f"{function}() takes at most {len(allowed)} arguments, not {count}")
+    for i in range(count):
+        values[i] = <object>args[i]
+    for i in range(named):
+        name = <object>PyTuple_GET_ITEM(names, i)
+        if name not in allowed:
+            raise TypeError(f"{function}() got an unexpected argument {name!r}")
+        if allowed.index(name) < count:
+            raise TypeError(f"{function}() got {name!r} twice")
+        values[allowed.index(name)] = <object>args[count + i]
+    if values[0] is None:
+        raise TypeError(f"{function}() needs a buffer")
+
+
+cdef tuple OPEN_ARGUMENTS = ("buf", "traversal_limit_in_words", "nesting_limit", "builder")
+
+
+cdef object from_bytes(PyObject* self, PyObject** args, Py_ssize_t count, PyObject* names):
+    """`Person.from_bytes(buf, traversal_limit_in_words=None, nesting_limit=None, builder=False)`."""
+    cdef StructInfo info = <StructInfo>self
+    cdef object limit = None, nesting = None, buf, builder = False
+    cdef uint64_t used
+    cdef Pin pin
+    if count == 1 and names == NULL:
+        buf = <object>args[0]
+    else:
+        values = [None, None, None, False]
+        bind_open("from_bytes", args, count, names, OPEN_ARGUMENTS, values)
+        buf, limit, nesting, builder = values
+    if type(buf) is bytes:
+        reader = root_reader(info, open_framed(
+            buf, <const uint8_t*>PyBytes_AS_STRING(buf), PyBytes_GET_SIZE(buf), limit, nesting,
+            &used,
+        ))
+    else:
+        pin = pin_of(buf)
+        reader = root_reader(info, open_framed(
+            pin, <const uint8_t*>pin.view.buf, pin.view.len, limit, nesting, &used
+        ))
+    return reader.as_builder() if builder else reader
+
+
+cdef class MessageIterator:
+    """Readers over the messages of a buffer, one after the other; they share its pin."""
+
+    cdef StructInfo info
+    cdef object pin, limit, nesting
+    cdef const uint8_t* at
+    cdef uint64_t left
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef uint64_t used = 0
+        cdef Arena arena
+        if self.left == 0:
+            self.pin = None
+            raise StopIteration
+        arena = open_framed(self.pin, self.at, self.left, self.limit, self.nesting, &used)
+        self.at += used
+        self.left -= used
+        return root_reader(self.info, arena)
+
+
+cdef tuple MULTIPLE_ARGUMENTS = ("buf", "traversal_limit_in_words", "nesting_limit")
+
+
+cdef object read_multiple_bytes(
+    PyObject* self, PyObject** args, Py_ssize_t count, PyObject* names
+):
+    """`Person.read_multiple_bytes(buf, traversal_limit_in_words=None, nesting_limit=None)`."""
+    cdef MessageIterator messages = MessageIterator.__new__(MessageIterator)
+    cdef Pin pin
+    values = [None, None, None]
+    bind_open("read_multiple_bytes", args, count, names, MULTIPLE_ARGUMENTS, values)
+    buf, messages.limit, messages.nesting = values
+    messages.info = <StructInfo>self
+    if type(buf) is bytes:
+        messages.pin = buf
+        messages.at = <const uint8_t*>PyBytes_AS_STRING(buf)
+        messages.left = PyBytes_GET_SIZE(buf)
+    else:
+        pin = pin_of(buf)
+        messages.pin = pin
+        messages.at = <const uint8_t*>pin.view.buf
+        messages.left = pin.view.len
+    return messages
+
+
+cdef PyMethodDef[3] CLASS_METHODS
+
+
+cdef int describe(PyMethodDef* method, const char* name, void* function, const char* doc) except -1:
+    method.ml_name = name
+    method.ml_meth = function
+    method.ml_flags = CAPNWIRE_FAST
+    method.ml_doc = doc
+    return 0
+
+
+describe(
+    &CLASS_METHODS[0], b"new_message", <void*>new_message,
+    b"new_message($self, /, num_first_segment_words=None, allocate_seg_callable=None, **fields)\n"
+    b"--\n\nA builder of a new message, with fields set from the keywords in their order.\n\n"
+    b"Raises:\n    AttributeError: a keyword names no field.\n    EncodeError: a value does not fit.",
+)
+describe(
+    &CLASS_METHODS[1], b"from_bytes", <void*>from_bytes,
+    b"from_bytes($self, /, buf, traversal_limit_in_words=None, nesting_limit=None, builder=False)\n"
+    b"--\n\nA reader of a framed message in any buffer, without a copy (or a builder of a copy).\n\n"
+    b"The reader keeps the buffer; as a context manager it closes the message at the end, unless\n"
+    b"the buffer is `bytes`.  Bytes after the message are ignored.  An explicit limit is kept\n"
+    b"strictly.\n\nRaises:\n    FramingError: the bytes are no whole message.\n"
+    b"    DecodeError: the root is not a struct within the message.",
+)
+describe(
+    &CLASS_METHODS[2], b"read_multiple_bytes", <void*>read_multiple_bytes,
+    b"read_multiple_bytes($self, /, buf, traversal_limit_in_words=None, nesting_limit=None)\n"
+    b"--\n\nAn iterator of readers over the framed messages of a buffer, without a copy.\n\n"
+    b"A truncated last message raises TruncatedError after the good ones were given.",
+)
+
+
+cdef list class_functions(StructInfo info):
+    """The class functions of a struct type, bound to its info."""
+    return [
+        ("new_message", PyCFunction_New(&CLASS_METHODS[0], info)),
+        ("from_bytes", PyCFunction_New(&CLASS_METHODS[1], info)),
+        ("read_multiple_bytes", PyCFunction_New(&CLASS_METHODS[2], info)),
+    ]
+
+
+for _type in (Struct, StructReader, StructBuilder, MessageIterator):
+    disallow(_type)

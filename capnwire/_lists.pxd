@@ -1,0 +1,25 @@
+"""Lists in messages: sequences over the wire, with views and bulk conversion."""
+
+from libc.stdint cimport uint8_t, uint16_t, uint32_t
+
+from capnwire._info cimport ListInfo
+from capnwire.wire.arena cimport Arena, BuilderArena, Segment
+from capnwire.wire.reader cimport ListRef
+
+
+cdef class List:
+    cdef Arena arena
+    cdef ListInfo info
+    cdef ListRef ref
+
+
+cdef class ListReader(List):
+    pass
+
+
+cdef class ListBuilder(List):
+    pass
+
+
+cdef object list_reader(ListInfo info, Arena arena, ListRef* ref)
+cdef object list_builder(ListInfo info, BuilderArena arena, ListRef* ref)

@@ -1,0 +1,211 @@
+"""The Python half of struct and list objects: what runs once a message, not once a field.
+
+`capnwire._fast` imports this module when one of these is first called.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capnwire._fast import Struct, StructBuilder, StructReader
+from capnwire._info import ListInfo, StructInfo
+from capnwire._lists import List
+from capnwire.errors import EncodeError, EncodeTypeError
+from capnwire.message.files import (
+    from_bytes_packed,
+    read,
+    read_multiple,
+    read_multiple_bytes_packed,
+    read_multiple_packed,
+    read_packed,
+    write,
+    write_packed,
+)
+from capnwire.message.text import repr_of, text_of
+from capnwire.message.types import branded, list_of, struct_class
+from capnwire.schema.registry import registry_with
+from capnwire.wire.packed import pack_segments
+
+if TYPE_CHECKING:
+    from capnwire.message.reflection import StructSchema
+
+__all__ = [
+    "ResizableList",
+    "branded",
+    "check_orphan",
+    "copy_list",
+    "field_names",
+    "from_bytes_packed",
+    "pack_segments",
+    "read",
+    "read_multiple",
+    "read_multiple_bytes_packed",
+    "read_multiple_packed",
+    "read_packed",
+    "reduce_list",
+    "reduce_struct",
+    "repr_of",
+    "schema_of",
+    "text_of",
+    "write",
+    "write_packed",
+    "zero_struct",
+]
+
+
+def schema_of(info: StructInfo) -> StructSchema:
+    """What `Person.schema` and `message.schema` give."""
+    from capnwire.message.reflection import StructSchema
+
+    return StructSchema(info.scope[0], info)
+
+
+def field_names(info: StructInfo) -> tuple[str, ...]:
+    """The names of all fields."""
+    info.ensure()
+    return tuple(info.by_name)
+
+
+# ------------------------------------------------------------------ pickling
+
+
+def reduce_struct(struct: Struct) -> tuple[object, ...]:
+    """A struct pickles as the id of its type, its bindings and a message with a copy of it."""
+    info: StructInfo = struct._info
+    if struct.total_size.cap_count:
+        raise TypeError(f"a {info.name} that holds capabilities cannot be pickled")
+    return restore_struct, (
+        info.node.id, info.scope[1][2], struct.to_bytes(), isinstance(struct, StructBuilder),
+    )
+
+
+def restore_struct(id: int, brand: tuple[object, ...], data: bytes, building: bool) -> object:
+    """The inverse of `reduce_struct`; the schema must be loaded.
+
+    Raises:
+        SchemaError: no loaded schema has the type.
+    """
+    registry = registry_with(id)
+    kind = struct_class(registry, registry.struct_info(id, brand))
+    return kind.from_bytes(data, builder=building)  # type: ignore[attr-defined]
+
+
+def reduce_list(items: List) -> tuple[object, ...]:
+    """A list pickles as the key of its type and a message with a copy of it."""
+    from capnwire._any import new_any_root
+    from capnwire.message.types import key_of
+
+    registry, key = key_of(items.type)
+    root = new_any_root()
+    root.set(items)
+    return restore_list, (key, root.to_segments())
+
+
+def restore_list(key: tuple[object, ...], segments: list[bytes]) -> object:
+    """The inverse of `reduce_list`."""
+    from capnwire._any import any_root
+
+    inner = key
+    while inner[0] == "list":
+        inner = inner[1]  # type: ignore[assignment]
+    if len(inner) > 1:
+        info = registry_with(inner[1]).info(key)  # type: ignore[arg-type]
+    else:
+        info = _scalar_list(key)
+    return any_root(segments).as_list(info)
+
+
+def _scalar_list(key: tuple[object, ...]) -> ListInfo:
+    element: tuple[object, ...] = key[1]  # type: ignore[assignment]
+    if element[0] == "list":
+        return ListInfo("list", _scalar_list(element))
+    return ListInfo(element[0])
+
+
+def copy_list(items: List) -> object:
+    """A deep copy of a list as a reader."""
+    function, arguments = reduce_list(items)
+    return function(*arguments)  # type: ignore[operator]
+
+
+# ------------------------------------------------------------------ building
+
+
+def zero_struct(struct: StructBuilder) -> None:
+    """Give every field of a struct its default, in place."""
+    for name in field_names(struct._info):
+        struct.clear(name)
+
+
+def check_orphan(orphan: object, info: object, place: object) -> None:
+    """Refuse to adopt what is no orphan, or one of another type.
+
+    Raises:
+        TypeError: it is no orphan.
+        EncodeTypeError: its type is not the field's.
+    """
+    from capnwire._any import OrphanHolder
+
+    if not isinstance(orphan, OrphanHolder):
+        raise TypeError(f"an orphan is wanted for {place}, not {type(orphan).__name__}")
+    if orphan and not _same_type(orphan._info, info):
+        raise EncodeTypeError(f"the orphan's type {orphan._info!r} is not that of {place}: {info!r}")
+
+
+def _same_type(left: object, right: object) -> bool:
+    if left is None or right is None or left is right:
+        return True
+    if isinstance(left, ListInfo) and isinstance(right, ListInfo):
+        return left.element_kind == right.element_kind and _same_type(
+            left.element_info, right.element_info
+        )
+    if type(left) is not type(right):
+        return False
+    return left.node.id == right.node.id  # type: ignore[attr-defined, no-any-return]
+
+
+class ResizableList:
+    """A list field of structs whose length is known only at the end: `add()`, then `finish()`."""
+
+    def __init__(self, parent: StructBuilder, name: str) -> None:
+        kind, info, _, _ = parent._info.field(name)
+        if not isinstance(info, ListInfo) or info.element_kind != "struct":
+            raise EncodeTypeError(
+                f"{parent._info.name}.{name} is no list of structs", struct=parent._info.name,
+                field=name,
+            )
+        self._parent, self._name, self._info = parent, name, info
+        self._items: list[StructBuilder] | None = []
+
+    def _open(self) -> list[StructBuilder]:
+        if self._items is None:
+            raise EncodeError(f"the list {self._name!r} was finished", field=self._name)
+        return self._items
+
+    def add(self) -> StructBuilder:
+        """A new element, to be filled before `finish()`."""
+        from capnwire._any import new_orphan
+
+        info: StructInfo = self._info.element_info
+        orphan = new_orphan(self._parent, info)
+        self._open().append(orphan.get())
+        self._orphans = [*getattr(self, "_orphans", []), orphan]
+        return self._open()[-1]
+
+    def finish(self) -> None:
+        """Write the list into its field; no element can be added afterwards."""
+        items = self._open()
+        target = self._parent.init(self._name, len(items))
+        for index, item in enumerate(items):
+            target[index] = item
+        self._items = None
+        self._orphans = []
+
+    def __len__(self) -> int:
+        return len(self._open())
+
+    def __getitem__(self, index: int) -> StructBuilder:
+        return self._open()[index]
+
+
+__all__ += ["list_of", "StructReader", "restore_list", "restore_struct"]

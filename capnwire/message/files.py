@@ -1,0 +1,204 @@
+"""Reading messages from files, sockets and paths, and writing them: any object that moves bytes.
+
+A claimed size is never allocated ahead of the bytes that arrive.  Spec: encoding.md, 1.6 and 1.7.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from capnwire.errors import FramingError, PackingError, TruncatedError
+from capnwire.wire.framing import FrameDecoder
+from capnwire.wire.packed import PackedDecoder, unpack_message
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from capnwire._fast import Struct
+
+__all__ = [
+    "from_bytes_packed",
+    "read",
+    "read_multiple",
+    "read_multiple_bytes_packed",
+    "read_multiple_packed",
+    "read_packed",
+    "write",
+    "write_packed",
+]
+
+DEFAULT_LIMIT_WORDS = 8 * 1024 * 1024
+UNLIMITED_WORDS = (1 << 61) - 1
+CHUNK = 1 << 16
+
+# `Any` for files: whatever has read, readinto, recv or recv_into will do, and so will a path.
+
+
+def _limit_words(limit: int | None) -> int:
+    return DEFAULT_LIMIT_WORDS if limit is None else min(limit, UNLIMITED_WORDS)
+
+
+class _Source:
+    """One way to get at most n bytes from any file-like object."""
+
+    def __init__(self, file: Any) -> None:
+        self._opened: BinaryIO | None = None
+        if isinstance(file, (str, bytes, os.PathLike)):
+            file = self._opened = open(file, "rb")  # noqa: SIM115
+        if isinstance(file, int):
+            self._take = lambda size: os.read(file, size)
+        elif hasattr(file, "recv"):
+            self._take = file.recv
+        elif hasattr(file, "buffer") and hasattr(file, "encoding"):
+            self._take = file.buffer.read
+        elif hasattr(file, "read"):
+            self._take = file.read
+        else:
+            raise TypeError(
+                f"a file object, socket, file descriptor or path is wanted, not {type(file).__name__}"
+            )
+
+    def take(self, size: int) -> bytes:
+        """Between 1 and `size` bytes, or b"" at the end."""
+        data = self._take(min(size, CHUNK))
+        if data is None:
+            raise BlockingIOError("the file is in non-blocking mode and has no bytes now")
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            raise TypeError(f"the file gives {type(data).__name__}, not bytes: open it in binary mode")
+        if len(data) > size:
+            raise FramingError(f"the file gave {len(data)} bytes when asked for {size}")
+        return bytes(data)
+
+    def close(self) -> None:
+        if self._opened is not None:
+            self._opened.close()
+
+
+def _next(source: _Source, decoder: Any) -> bytes | None:
+    """The next whole message of a stream, read without taking a byte beyond it; None at its end."""
+    while True:
+        message = decoder.next_message()
+        if message is not None:
+            found: bytes = message
+            return found
+        data = source.take(decoder.needed)
+        if not data:
+            decoder.finish()
+            return None
+        decoder.feed(data)
+
+
+def _frames(limit: int | None) -> FrameDecoder:
+    return FrameDecoder(message_limit_words=_limit_words(limit))
+
+
+def _packed_frames(limit: int | None) -> PackedDecoder:
+    return PackedDecoder(message_limit_words=_limit_words(limit))
+
+
+def _one(kind: Any, file: Any, decoder: Any, limit: int | None, nesting: int | None) -> Any:
+    source = _Source(file)
+    try:
+        message = _next(source, decoder)
+    finally:
+        source.close()
+    if message is None:
+        raise TruncatedError("the file ends where a message should begin", wanted=8, found=0)
+    return kind.from_bytes(message, limit, nesting)
+
+
+def _all(
+    kind: Any, file: Any, decoder: Any, limit: int | None, nesting: int | None
+) -> Iterator[Any]:
+    source = _Source(file)
+    try:
+        while (message := _next(source, decoder)) is not None:
+            yield kind.from_bytes(message, limit, nesting)
+    finally:
+        source.close()
+
+
+def read(kind: Any, file: Any, limit: int | None, nesting: int | None) -> Any:
+    """The next framed message of a file."""
+    return _one(kind, file, _frames(limit), limit, nesting)
+
+
+def read_packed(kind: Any, file: Any, limit: int | None, nesting: int | None) -> Any:
+    """The next packed message of a file."""
+    return _one(kind, file, _packed_frames(limit), limit, nesting)
+
+
+def read_multiple(kind: Any, file: Any, limit: int | None, nesting: int | None) -> Iterator[Any]:
+    """Every framed message of a file; a truncated last one raises after the good ones were given."""
+    return _all(kind, file, _frames(limit), limit, nesting)
+
+
+def read_multiple_packed(
+    kind: Any, file: Any, limit: int | None, nesting: int | None
+) -> Iterator[Any]:
+    """Every packed message of a file."""
+    return _all(kind, file, _packed_frames(limit), limit, nesting)
+
+
+def read_multiple_bytes_packed(
+    kind: Any, data: Any, limit: int | None, nesting: int | None
+) -> Iterator[Any]:
+    """Every packed message of a buffer."""
+    view = memoryview(data).cast("B")
+    at = 0
+    while at < len(view):
+        message, at = unpack_message(view, at, limit_words=_limit_words(limit))
+        yield kind.from_bytes(message, limit, nesting)
+
+
+def from_bytes_packed(kind: Any, data: Any, limit: int | None, nesting: int | None) -> Any:
+    """The one packed message of a buffer."""
+    view = memoryview(data).cast("B")
+    message, end = unpack_message(view, 0, limit_words=_limit_words(limit))
+    if end != len(view):
+        raise PackingError(f"{len(view) - end} bytes are left after the packed message")
+    return kind.from_bytes(message, limit, nesting)
+
+
+# ------------------------------------------------------------------ writing
+
+
+def _put(file: Any, data: bytes) -> None:
+    """Write all of `data` to a file object, socket, file descriptor or path."""
+    if isinstance(file, (str, bytes, os.PathLike)):
+        with open(file, "wb") as opened:
+            opened.write(data)
+        return
+    if hasattr(file, "sendall"):
+        file.sendall(data)
+        return
+    if isinstance(file, int):
+        write = lambda part: os.write(file, part)  # noqa: E731
+    elif hasattr(file, "buffer") and hasattr(file, "encoding"):
+        write = file.buffer.write
+    elif hasattr(file, "write"):
+        write = file.write
+    else:
+        raise TypeError(
+            f"a file object, socket, file descriptor or path is wanted, not {type(file).__name__}"
+        )
+    left = memoryview(data)
+    while left:
+        written = write(left)
+        if written is None:
+            if isinstance(file, io.RawIOBase):
+                raise BlockingIOError("the file is in non-blocking mode and takes no bytes now")
+            return           # a file object that writes all and says nothing
+        left = left[written:]
+
+
+def write(struct: Struct, file: Any) -> None:
+    """Write a framed message."""
+    _put(file, struct.to_bytes())
+
+
+def write_packed(struct: Struct, file: Any) -> None:
+    """Write a packed message."""
+    _put(file, struct.to_bytes_packed())

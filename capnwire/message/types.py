@@ -1,0 +1,325 @@
+"""The public objects that stand for declarations: schema modules, struct classes, enums, lists.
+
+They are made when a module's attribute is first asked for.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from capnwire._any import any_root
+from capnwire._info import EnumInfo, EnumValue, InterfaceInfo, ListInfo, StructInfo, make_struct_type
+from capnwire.errors import SchemaError
+from capnwire.schema.model import (
+    AnnotationBody,
+    ConstBody,
+    EnumBody,
+    InterfaceBody,
+    Node,
+    StructBody,
+    Type,
+    Value,
+)
+from capnwire.schema.registry import (
+    BrandKey,
+    Registry,
+    qualified_name,
+    registry_with,
+    segment_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = [
+    "AnnotationType",
+    "EnumType",
+    "InterfaceType",
+    "SchemaModule",
+    "branded",
+    "declaration",
+    "list_of",
+    "value_of",
+]
+
+
+class SchemaModule(ModuleType):
+    """A loaded schema file: its declarations are attributes, made when first used."""
+
+    def __init__(self, name: str, registry: Registry, node: Node, file: str | None = None) -> None:
+        super().__init__(name)
+        self.__dict__.update(_registry=registry, _node=node, __file__=file)
+        names = [name for name, id in node.nested or ()]
+        self.__dict__["__all__"] = [
+            name for name in names if not isinstance(_node_of(registry, node, name), AnnotationBody)
+        ]
+
+    def __getattr__(self, name: str) -> object:
+        for nested, id in self._node.nested or ():
+            if nested == name and id in self._registry.nodes:
+                value = declaration(self._registry, self._registry.node(id))
+                self.__dict__[name] = value
+                return value
+        if name == "schema":
+            from capnwire.message.reflection import Schema
+
+            schema = self.__dict__["schema"] = Schema(self._registry, self._node)
+            return schema
+        raise AttributeError(f"schema module {self.__name__!r} declares no {name!r}")
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(name for name, id in self._node.nested or ())})
+
+    def __repr__(self) -> str:
+        return f"<schema module {self.__name__!r} from {self._node.display_name!r}>"
+
+
+def _node_of(registry: Registry, parent: Node, name: str) -> object:
+    for nested, id in parent.nested or ():
+        if nested == name:
+            node = registry.nodes.get(id)
+            return None if node is None else node.body
+    return None
+
+
+class EnumType:
+    """An enum: its values are attributes; `Color("red")` and `Color(2)` look values up."""
+
+    def __init__(self, info: EnumInfo, registry: Registry) -> None:
+        self.__dict__.update(_info=info, _registry=registry, __name__=info.name.rpartition(".")[2])
+
+    def __getattr__(self, name: str) -> EnumValue:
+        value: EnumValue | None = self._info.by_name.get(name)
+        if value is None:
+            raise AttributeError(f"enum {self._info.name} has no value {name!r}")
+        return value
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"enum {self._info.name} cannot be changed")
+
+    def __call__(self, value: object) -> EnumValue:
+        """The value of a name or a number (known or not).
+
+        Raises:
+            ValueError: there is no value of this name, or the number is not one of 16 bits.
+        """
+        if isinstance(value, str):
+            if value not in self._info.by_name:
+                raise ValueError(f"enum {self._info.name} has no value {value!r}")
+            found: EnumValue = self._info.by_name[value]
+            return found
+        number = int(value)  # type: ignore[call-overload]
+        if not 0 <= number <= 0xFFFF:
+            raise ValueError(f"an enum value is 0 to 65535, not {number}")
+        known: EnumValue = self._info.value(number)
+        return known
+
+    @property
+    def schema(self) -> object:
+        """The schema of the enum."""
+        from capnwire.message.reflection import EnumSchema
+
+        return EnumSchema(self._registry, self._info)
+
+    def __iter__(self) -> Iterator[EnumValue]:
+        return iter(self._info.values)
+
+    def __len__(self) -> int:
+        return len(self._info.values)
+
+    def __contains__(self, value: object) -> bool:
+        return value in self._info.values
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._info.by_name})
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restore_declaration, (self._info.node.id,)
+
+    def __repr__(self) -> str:
+        return f"<enum {self._info.name}>"
+
+
+class InterfaceType:
+    """An interface: its nested declarations are attributes."""
+
+    def __init__(self, info: InterfaceInfo, registry: Registry) -> None:
+        self._info, self._registry = info, registry
+        self.__name__ = info.name.rpartition(".")[2]
+
+    @property
+    def schema(self) -> object:
+        """The schema of the interface."""
+        from capnwire.message.reflection import InterfaceSchema
+
+        return InterfaceSchema(self._registry, self._info)
+
+    def __repr__(self) -> str:
+        return f"<interface {self._info.name}>"
+
+
+class AnnotationType:
+    """An annotation's declaration; there is nothing to do with it but to look at its node."""
+
+    def __init__(self, registry: Registry, node: Node) -> None:
+        self._registry, self._node = registry, node
+        self.__name__ = node.name
+
+    @property
+    def schema(self) -> object:
+        """The schema of the annotation."""
+        from capnwire.message.reflection import Schema
+
+        return Schema(self._registry, self._node)
+
+    def __repr__(self) -> str:
+        return f"<annotation {qualified_name(self._node)}>"
+
+
+def declaration(registry: Registry, node: Node, brand: BrandKey = ()) -> object:
+    """What stands for a declaration: a struct class, an enum, an interface or a constant's value."""
+    body = node.body
+    if isinstance(body, StructBody):
+        return struct_class(registry, registry.struct_info(node.id, brand))
+    if isinstance(body, EnumBody):
+        enum = registry.info(("enum", node.id))
+        assert isinstance(enum, EnumInfo)
+        if enum.type is None:
+            enum.set_type(EnumType(enum, registry))
+        return enum.type
+    if isinstance(body, InterfaceBody):
+        interface = registry.info(("interface", node.id, brand))
+        assert isinstance(interface, InterfaceInfo)
+        if interface.type is None:
+            interface.type = InterfaceType(interface, registry)
+            _attach_nested(registry, interface.type, node, brand)
+        return interface.type
+    if isinstance(body, ConstBody):
+        return value_of(registry, body.type, body.value)
+    if isinstance(body, AnnotationBody):
+        return AnnotationType(registry, node)
+    raise SchemaError(f"{node.display_name} is a file, not a declaration")
+
+
+def struct_class(registry: Registry, info: StructInfo) -> type:
+    """`Person`: made with its nested declarations and the classes of its groups."""
+    with registry._lock:
+        if info.type is None:
+            kind = make_struct_type(info, info.name, registry.module_name(info.node))
+            _attach_nested(registry, kind, info.node, info.scope[1][2])
+        if info.Reader is None:
+            info.ensure()
+        made: type = info.type
+        return made
+
+
+def _attach_nested(registry: Registry, holder: object, node: Node, brand: BrandKey) -> None:
+    for name, id in node.nested or ():
+        nested = registry.nodes.get(id)
+        if nested is not None:
+            setattr(holder, name, declaration(registry, nested, brand if nested.is_generic else ()))
+    if isinstance(node.body, StructBody):
+        for field in node.body.fields or ():
+            if field.type is None:
+                group = struct_class(registry, registry.struct_info(field.group_id, brand))
+                setattr(holder, field.name[:1].upper() + field.name[1:], group)
+
+
+def value_of(registry: Registry, type: Type, value: Value, brand: BrandKey = ()) -> object:
+    """The Python value of a constant or annotation: a scalar, str, bytes, enum value or reader."""
+    key = registry.close(type, brand)
+    kind = key[0]
+    if kind == "enum":
+        info = registry.info(key)
+        assert isinstance(info, EnumInfo)
+        return info.value(int(value.value or 0))  # type: ignore[call-overload]
+    if kind == "void":
+        return None
+    if kind == "text":
+        return (value.value or b"").decode()  # type: ignore[attr-defined]
+    if kind == "data":
+        return value.value or b""
+    if kind not in ("struct", "list", "anyPointer", "anyStruct", "anyList", "interface", "capability"):
+        return value.value
+    root = any_root([segment_of(value) or b"\0" * 8])
+    if kind == "struct":
+        return root.as_struct(struct_class(registry, registry.info(key)))  # type: ignore[arg-type]
+    return root.as_list(registry.info(key)) if kind == "list" else root
+
+
+class Scalar:
+    """A type without a declaration, to name element types and brand bindings with."""
+
+    def __init__(self, name: str, kind: str) -> None:
+        self.__name__, self._key = name, (kind,)
+
+    def __repr__(self) -> str:
+        return f"<capnwire type {self.__name__}>"
+
+
+def key_of(type: object) -> tuple[Registry | None, tuple]:
+    """The registry and key of anything that names a type."""
+    if isinstance(type, Scalar):
+        return None, type._key
+    info = type if isinstance(type, ListInfo) else getattr(type, "_info", None)
+    if isinstance(info, StructInfo):
+        return info.scope
+    if isinstance(info, ListInfo):
+        inner = info.element_info
+        if inner is None:
+            return None, ("list", (info.element_kind,))
+        registry, key = key_of(_InfoHolder(inner))
+        return registry, ("list", key)
+    if isinstance(info, EnumInfo):
+        return getattr(info.type, "_registry", None), ("enum", info.node.id)
+    if isinstance(info, InterfaceInfo):
+        return getattr(info.type, "_registry", None), ("interface", info.node.id, ())
+    raise TypeError(f"a type of a schema or of capnwire.types is wanted, not {type!r}")
+
+
+class _InfoHolder:
+    def __init__(self, info: object) -> None:
+        self._info = info
+
+
+def list_of(element: object) -> ListInfo:
+    """The list type of an element type: a struct class, an enum, a list type or one of `capnwire.types`."""
+    registry, key = key_of(element)
+    info = getattr(element, "_info", None)
+    if isinstance(element, ListInfo):
+        return ListInfo("list", element)
+    if registry is not None:
+        found = registry.info(("list", key))
+        assert isinstance(found, ListInfo)
+        return found
+    return ListInfo(key[0], info)
+
+
+def branded(kind: type, arguments: object) -> type:
+    """`Box[Text]`: a generic struct with its own parameters bound.
+
+    Raises:
+        TypeError: the struct is not generic, or takes another number of parameters.
+    """
+    info: StructInfo = kind._info  # type: ignore[attr-defined]
+    given = arguments if isinstance(arguments, tuple) else (arguments,)
+    registry, key = info.scope
+    wanted = info.node.parameters or []
+    if len(given) != len(wanted):
+        raise TypeError(f"{info.name} takes {len(wanted)} type parameters, not {len(given)}")
+    bound = tuple(key_of(argument)[1] for argument in given)
+    for binding in bound:
+        if binding[0] not in ("text", "data", "list", "struct", "interface", "anyPointer"):
+            raise TypeError("only pointer types can be bound to type parameters")
+    outer = tuple(entry for entry in key[2] if entry[0] != info.node.id)
+    brand = tuple(sorted((*outer, (info.node.id, bound)), key=lambda entry: entry[0]))
+    return struct_class(registry, registry.struct_info(info.node.id, brand))
+
+
+def _restore_declaration(id: int) -> object:
+    registry = registry_with(id)
+    return declaration(registry, registry.node(id))
+
+
+Registry.class_maker = staticmethod(struct_class)  # type: ignore[assignment]
