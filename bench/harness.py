@@ -7,6 +7,7 @@ second hits all of them, and the best round counts.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import json
 import os
@@ -198,18 +199,28 @@ class Worker:
         return answer
 
     def ask(self, **request: Any) -> dict[str, Any]:
+        """The answer to a request; `crashed` when the process did not live to give one."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
         except BrokenPipeError:
             pass  # the answer tells how it ended
-        return self._answer()
+        try:
+            return self._answer()
+        except WorkerFailed as error:
+            return {"crashed": str(error)}
+
+    @property
+    def ended(self) -> bool:
+        """Whether the process is no longer there."""
+        return self._process.poll() is not None
 
     def close(self) -> None:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
         self._process.wait()
         self._process.stdout.close()
 
@@ -252,6 +263,7 @@ class Suite:
                     self.figures[row.name] = self._fresh(row, wanted)
                 else:
                     self.figures[row.name] = self._time(row, wanted)
+                workers.update(wanted)  # those that crashed were started again
         finally:
             for worker in workers.values():
                 worker.close()
@@ -261,6 +273,9 @@ class Suite:
 
     def _prepare(self, row: Row, worker: Worker, size: int | None) -> dict[str, Any] | None:
         answer = worker.ask(op="prepare", row=row.name, size=size, seconds=self.round_seconds)
+        if "crashed" in answer:
+            self.wrong.append(f"{row.name}: {answer['crashed']}")
+            return None
         if "wrong" in answer:
             self.wrong.append(f"{row.name}: {worker.peer} {answer['wrong']}")
             return None
@@ -277,8 +292,10 @@ class Suite:
         self, row: Row, workers: dict[str, Worker], size: int | None = None
     ) -> dict[str, float]:
         ready, wires = {}, {}
-        for peer, worker in workers.items():
+        for peer, worker in list(workers.items()):
             answer = self._prepare(row, worker, size)
+            if worker.ended:
+                workers[peer] = self._worker(peer)
             if answer is not None:
                 ready[peer] = worker
                 if answer.get("wire"):
@@ -287,10 +304,14 @@ class Suite:
             self.notes.append(f"{row.name}: the bytes written differ between {', '.join(wires)}")
         best: dict[str, float] = {}
         for _ in range(row.rounds or self.rounds):
-            for peer, worker in ready.items():
+            for peer, worker in list(ready.items()):
                 answer = worker.ask(op="round")
                 if "figure" not in answer:
-                    self.notes.append(f"{row.name}: {peer} failed: {answer.get('failed')}")
+                    reason = answer.get("failed") or answer.get("crashed")
+                    self.wrong.append(f"{row.name}: {peer} failed: {reason}")
+                    del ready[peer]
+                    if worker.ended:
+                        workers[peer] = self._worker(peer)
                     continue
                 best[peer] = min(best.get(peer, float("inf")), answer["figure"])
         return best
@@ -303,7 +324,11 @@ class Suite:
                 try:
                     if self._prepare(row, worker, None) is None:
                         break
-                    figure = worker.ask(op="round")["figure"]
+                    answer = worker.ask(op="round")
+                    if "figure" not in answer:
+                        self.wrong.append(f"{row.name}: {peer} failed: {answer}")
+                        break
+                    figure = answer["figure"]
                     best[peer] = min(best.get(peer, float("inf")), figure)
                 finally:
                     worker.close()

@@ -192,7 +192,7 @@ class CapnpLike:
     def kept_message(self) -> Measured:
         """Resident bytes of one kept message of its own: reader and arena, without its buffer."""
         data, from_bytes = self.read("small"), self.codec.Small.from_bytes
-        count = 100_000
+        count = 500_000
 
         def measure() -> float:
             kept: list[Any] = [None] * count
