@@ -76,7 +76,7 @@ def capnp_way(schema: Any, records: list[dict[str, Any]], path: Path) -> list[st
             for record in schema.Record.read_multiple_bytes(data):
                 ids += record.id
                 latitudes += record.position.latitude
-            del record
+            del record  # readers pin the map: the last one goes before it is closed
             return int(ids), latitudes
 
     def everything() -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-__all__ = ["Codec", "struct_type", "to_builder", "to_plain"]
+__all__ = ["Codec", "struct_type", "to_plain", "to_struct"]
 
 # `Any` in these signatures: struct types are made at run time from a schema, so neither
 # they nor their readers and builders have a static type to name.
@@ -38,15 +38,13 @@ def is_pair(value: Any) -> bool:
     return isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], dict)
 
 
-def to_builder(value: Any) -> Any:
-    """A root builder with the contents of any accepted value; a builder is given back as it is."""
+def to_struct(value: Any) -> Any:
+    """A reader or builder with the contents of any accepted value."""
     if is_pair(value):
         kind, contents = value
         return kind.new_message(**contents)
     if hasattr(value, "to_bytes_packed"):
         return value
-    if hasattr(value, "as_builder"):
-        return value.as_builder()
     raise TypeError(
         f"a reader, a builder or (struct type, dict) is needed, not {type(value).__name__}"
     )

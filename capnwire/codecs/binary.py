@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from capnwire.codecs.base import Codec, to_builder
+from capnwire.codecs.base import Codec, to_struct
 
 __all__ = ["CAPNP", "PACKED"]
 
@@ -11,7 +11,7 @@ class _Capnp(Codec):
     name = "capnp"
 
     def encode(self, value: Any) -> bytes:
-        data: bytes = to_builder(value).to_bytes()
+        data: bytes = to_struct(value).to_bytes()
         return data
 
     def decode(self, kind: Any, data: "bytes | bytearray | memoryview") -> Any:
@@ -22,7 +22,7 @@ class _Packed(Codec):
     name = "packed"
 
     def encode(self, value: Any) -> bytes:
-        data: bytes = to_builder(value).to_bytes_packed()
+        data: bytes = to_struct(value).to_bytes_packed()
         return data
 
     def decode(self, kind: Any, data: "bytes | bytearray | memoryview") -> Any:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from capnwire._info import StructInfo
 from capnwire.errors import LimitError
 
 __all__ = ["NESTING_LIMIT", "KeyCount", "Shape", "StructShape", "Trouble", "shape_of"]
@@ -428,4 +429,7 @@ def _type_shape(kind: str, info: Any) -> Shape:
 
 def shape_of(kind: Any) -> StructShape:
     """The shape of a struct type, of a reader's or of a builder's type; made once, then kept."""
-    return struct_shape(kind.schema.info)
+    info = getattr(kind, "_info", None)
+    if not isinstance(info, StructInfo):
+        raise TypeError(f"{kind!r:.80} is not a struct type")
+    return struct_shape(info)
