@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 
 class Diagnostic:
     """One error: the file, the place in it (1-based line and column, byte offsets), the text.
@@ -11,19 +13,19 @@ class Diagnostic:
     """
 
     __slots__ = (
-        "column", "end_byte", "end_column", "end_line", "filename", "line", "severity",
-        "source_line", "start_byte", "text",
+        "_source", "column", "end_byte", "end_column", "end_line", "filename", "line", "severity",
+        "start_byte", "text",
     )
 
     def __init__(
         self, filename: str, text: str, *, line: int = 1, column: int = 1, end_line: int = 1,
-        end_column: int = 1, start_byte: int = 0, end_byte: int = 0, source_line: str = "",
+        end_column: int = 1, start_byte: int = 0, end_byte: int = 0, source: str = "",
         severity: str = "error",
     ) -> None:
         self.filename, self.text, self.severity = filename, text, severity
         self.line, self.column = line, column
         self.end_line, self.end_column = end_line, end_column
-        self.start_byte, self.end_byte, self.source_line = start_byte, end_byte, source_line
+        self.start_byte, self.end_byte, self._source = start_byte, end_byte, source
 
     def __str__(self) -> str:
         place = f"{self.filename}:{self.line}"
@@ -36,12 +38,20 @@ class Diagnostic:
     def __repr__(self) -> str:
         return f"<Diagnostic {self}>"
 
+    @property
+    def source_line(self) -> str:
+        """The line that the place begins in."""
+        start = self.start_byte - self.column + 1
+        end = self._source.find("\n", start)
+        line = self._source[start : end if end >= 0 else len(self._source)]
+        return line.encode("latin-1").decode("utf-8", "replace")
+
     def render(self) -> str:
-        """The one-line form, then the source line with carets under the place."""
-        if not self.source_line:
-            return str(self)
-        end = self.end_column if self.end_line == self.line else len(self.source_line) + 1
-        raw = self.source_line.encode("latin-1")
+        """The place and the text, then the source line with carets under the place."""
+        start = self.start_byte - self.column + 1
+        stop = self._source.find("\n", start)
+        raw = self._source[start : stop if stop >= 0 else len(self._source)].encode("latin-1")
+        end = self.end_column if self.end_line == self.line else len(raw) + 1
         line = raw.decode("utf-8", "replace").replace("\t", " ")
         before = len(raw[: self.column - 1].decode("utf-8", "replace"))
         width = len(raw[self.column - 1 : end - 1].decode("utf-8", "replace"))
@@ -52,23 +62,25 @@ class Diagnostic:
 class Reporter:
     """Collects the diagnostics of one file, in the order in which they are found."""
 
-    __slots__ = ("diagnostics", "filename", "mute")
+    __slots__ = ("_line_starts", "diagnostics", "filename")
 
     def __init__(self, filename: str, diagnostics: list[Diagnostic]) -> None:
-        self.filename, self.diagnostics, self.mute = filename, diagnostics, False
+        self.filename, self.diagnostics = filename, diagnostics
+        self._line_starts: list[int] = []
 
     def add(self, source: str, start: int, end: int, text: str, severity: str = "error") -> None:
         """Add a diagnostic about `source[start:end]` (one character a byte)."""
+        starts = self._line_starts
+        if not starts:
+            starts.append(0)
+            starts.extend(i + 1 for i, char in enumerate(source) if char == "\n")
         start, end = min(start, len(source)), min(max(start, end), len(source))
-        line_start = source.rfind("\n", 0, start) + 1
-        line_end = source.find("\n", start)
-        end_line_start = source.rfind("\n", 0, end) + 1
+        line, end_line = bisect_right(starts, start), bisect_right(starts, end)
         self.diagnostics.append(
             Diagnostic(
-                self.filename, text, severity=severity,
-                line=source.count("\n", 0, start) + 1, column=start - line_start + 1,
-                end_line=source.count("\n", 0, end) + 1, end_column=end - end_line_start + 1,
-                start_byte=start, end_byte=end,
-                source_line=source[line_start : line_end if line_end >= 0 else len(source)],
+                self.filename, text, severity=severity, line=line,
+                column=start - starts[line - 1] + 1, end_line=end_line,
+                end_column=end - starts[end_line - 1] + 1, start_byte=start, end_byte=end,
+                source=source,
             )
         )

@@ -70,6 +70,7 @@ class Session(ValueSource):
         self.auxiliary: dict[int, Node] = {}
         self.table = NodeTable()
         self.source_infos: list[SourceInfo] = []
+        self.measures = {}
         self._imports: dict[tuple[str, str, str], Module | None] = {}
         self._noted: set[str] = set()
         self._next_substitute = 1000
@@ -409,5 +410,5 @@ def compile_text(
         ignore_issue_344=ignore_issue_344, allow_missing_id=allow_missing_id,
         missing_imports=missing_imports,
     )
-    data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
+    data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
     return _run(options, [(options.finder.requested(filename), data)])

@@ -157,6 +157,10 @@ class _Usage:
             return hole
         return used if used < size else None
 
+    def is_whole_word(self) -> bool:
+        """Whether a whole word is used, without holes."""
+        return self.used == 6 and not any(self.holes.slots)
+
     def allocate(self, lg: int) -> int:
         """Take the hole that `fit` found; gives its offset in the location."""
         used = self.used
@@ -178,12 +182,14 @@ class _Usage:
 class GroupLayout:
     """One member of a union: a single field or a group."""
 
-    __slots__ = ("_pointers", "_started", "_usages", "strict", "union")
+    __slots__ = ("_open", "_pointers", "_started", "_usages", "strict", "union")
 
     def __init__(self, union: UnionLayout) -> None:
         self.union = union
         self.strict = union.strict
         self._usages: list[_Usage] = []
+        # Indexes of the locations that are not a whole word and used up: those never fit again.
+        self._open: list[int] = []
         self._pointers = 0
         self._started = False
 
@@ -210,23 +216,32 @@ class GroupLayout:
         """Room for a data field, shared with the other members; gives its offset."""
         self._enter()
         locations = self.union.locations
+        usages = self._usages
+        while len(usages) < len(locations):
+            self._open.append(len(usages))
+            usages.append(_Usage())
         best_size = best = -1
-        for index, location in enumerate(locations):
-            if index == len(self._usages):
-                self._usages.append(_Usage())
-            size = self._usages[index].fit(location[0], lg)
+        for index in self._open:
+            size = usages[index].fit(locations[index][0], lg)
             if size is not None and (best < 0 or size < best_size):
                 best_size, best = size, index
+                if size == lg:
+                    break  # no hole is smaller
         if best >= 0:
             location = locations[best]
-            return (location[1] << (location[0] - lg)) + self._usages[best].allocate(lg)
-        for usage, location in zip(self._usages, locations):
-            offset = self._grow_into(usage, location, lg)
-            if offset is not None:
-                return offset
+            offset = (location[1] << (location[0] - lg)) + usages[best].allocate(lg)
+            if usages[best].is_whole_word():
+                self._open.remove(best)
+            return offset
+        for index in self._open:
+            grown = self._grow_into(usages[index], locations[index], lg)
+            if grown is not None:
+                return grown
         offset = self.union.parent.add_data(lg)
         locations.append([lg, offset])
-        self._usages.append(_Usage(lg))
+        usages.append(_Usage(lg))
+        if lg < 6:
+            self._open.append(len(usages) - 1)
         return offset
 
     def _grow_into(self, usage: _Usage, location: list[int], lg: int) -> int | None:

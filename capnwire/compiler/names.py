@@ -35,9 +35,10 @@ class BrandScope:
     """The bindings of one declaration's generic parameters, in a chain from the leaf outwards.
 
     `params` None: the parameters are those of the place itself (`inherited`), or unbound.
+    `compiled` keeps what types.py made of the chain.
     """
 
-    __slots__ = ("count", "id", "inherited", "params", "parent")
+    __slots__ = ("compiled", "count", "id", "inherited", "params", "parent")
 
     def __init__(
         self, id: int, count: int, parent: BrandScope | None, *, inherited: bool = False,
@@ -45,6 +46,7 @@ class BrandScope:
     ) -> None:
         self.id, self.count, self.parent = id, count, parent
         self.inherited, self.params = inherited, params
+        self.compiled: tuple[object, int] | None = None
 
     def pop(self, id: int) -> BrandScope:
         """The chain from the scope `id` outwards; one without bindings if it is not on the chain."""

@@ -113,8 +113,12 @@ class StructCompiler:
     def compile_decl(self, decl: Declaration) -> None:
         """Compile a struct declaration."""
         self._walk(decl.nested, self.root, None, self.top)
-        self._run(OrdinalCheck(self.source))
-        self._finish()
+        try:
+            self._run(OrdinalCheck(self.source))
+            self._finish()
+        except Issue344:
+            name = decl.name
+            self.source.error(name.start, name.end, ISSUE_344)
 
     def compile_params(self, params: Params) -> None:
         """Compile a method's parameter or result list."""
@@ -218,22 +222,18 @@ class StructCompiler:
     def _run(self, check: OrdinalCheck | None) -> None:
         queue = self.queue
         queue.sort(key=lambda item: item[0])
-        try:
-            for value, ordinal, member, union in queue:
-                if check is not None:
+        for value, ordinal, member, union in queue:
+            if check is not None:
+                assert ordinal is not None
+                check.check(ordinal)
+            field = member.field or self._entry(member)
+            field.ordinal = value
+            if union is not None:
+                if not union.add_discriminant():
                     assert ordinal is not None
-                    check.check(ordinal)
-                field = member.field or self._entry(member)
-                field.ordinal = value
-                if union is not None:
-                    if not union.add_discriminant():
-                        assert ordinal is not None
-                        self.source.error(ordinal.start, ordinal.end, LATE_UNION)
-                else:
-                    self._slot(member, field)
-        except Issue344:
-            name = self.builder.unit.decl.name
-            self.source.error(name.start, name.end, ISSUE_344)
+                    self.source.error(ordinal.start, ordinal.end, LATE_UNION)
+            else:
+                self._slot(member, field)
 
     def _entry(self, member: _Member) -> Field:
         """List a member in its node, after what holds it."""

@@ -15,6 +15,9 @@ OBJECT_RENAMED = (
     "inconvenience, and thanks for being an early adopter.  :)"
 )
 
+MAX_BINDINGS = 10_000
+TOO_MANY_BINDINGS = "Type is too large."
+
 _PLAIN = {name: Type(kind) for name, (kind, any_kind, _) in BUILTINS.items() if not any_kind}
 
 
@@ -87,15 +90,42 @@ def _list_type(resolved: Resolved) -> Type | None:
 
 def compile_brand(brand: BrandScope | None) -> Brand | None:
     """The scopes of a brand that say something, or None if none does."""
+    return _sized_brand(brand)[0]
+
+
+def _sized_brand(brand: BrandScope | None) -> tuple[Brand | None, int]:
+    """A brand and how many bindings are in it, on all levels.
+
+    Kept with the chain: aliases let a few lines name a type that would fill the memory if it were
+    written out, so its size must be known without doing so.
+    """
+    if brand is None:
+        return None, 0
+    if brand.compiled is not None:
+        return brand.compiled  # type: ignore[return-value]
     scopes = []
-    while brand is not None:
-        if brand.params is not None:
-            bindings = [Binding(resolved_type(param) or _PLAIN["Void"]) for param in brand.params]
-            scopes.append(BoundScope(brand.id, bindings))
-        elif brand.inherited and brand.count:
-            scopes.append(BoundScope(brand.id, None))
-        brand = brand.parent
-    return Brand(scopes) if scopes else None
+    size = 0
+    is_whole = True
+    scope: BrandScope | None = brand
+    while scope is not None:
+        if scope.params is not None:
+            bindings = []
+            for param in scope.params:
+                type = resolved_type(param)
+                is_whole = is_whole and type is not None
+                bindings.append(Binding(type or _PLAIN["Void"]))
+                size += 1 + _sized_brand(param.brand)[1]
+                if size > MAX_BINDINGS:
+                    param.error(TOO_MANY_BINDINGS)
+                    return None, 0
+            scopes.append(BoundScope(scope.id, bindings))
+        elif scope.inherited and scope.count:
+            scopes.append(BoundScope(scope.id, None))
+        scope = scope.parent
+    made = (Brand(scopes) if scopes else None, size)
+    if is_whole:
+        brand.compiled = made
+    return made
 
 
 def bind_type(type: Type, brand: Brand | None) -> Type:

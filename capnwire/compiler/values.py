@@ -50,6 +50,36 @@ class Embedded:
         self.message = message
 
 
+MAX_ELEMENTS, MAX_DEPTH = 1 << 20, 60
+TOO_LARGE = "Value is too large."
+
+
+def measure(tree: object, known: dict[int, tuple[object, int, int]]) -> tuple[int, int]:
+    """How many words or so a tree needs, and how deep it is.
+
+    Constants let a few lines describe a value that would fill the memory; `known` keeps what
+    each part measures, so that shared parts are counted without being walked again.
+    """
+    if isinstance(tree, bytes):
+        return 1 + len(tree) // 8, 1
+    if isinstance(tree, Embedded):
+        return 1 + len(tree.message) // 8, 1
+    if isinstance(tree, Typed):
+        return measure(tree.tree, known)
+    if not isinstance(tree, (dict, list)):
+        return 1, 0
+    before = known.get(id(tree))
+    if before is not None:
+        return before[1], before[2]
+    elements, depth = 1, 0
+    for part in tree.values() if isinstance(tree, dict) else tree:
+        more, deeper = measure(part, known)
+        elements += more
+        depth = max(depth, deeper)
+    known[id(tree)] = (tree, elements, depth + 1)
+    return elements, depth + 1
+
+
 class _Failed:
     """The value that reporting an error leaves."""
 
@@ -61,6 +91,8 @@ class ValueSource(Names):
     """What values need of a session beyond names; `Session` in driver.py."""
 
     __slots__ = ()
+
+    measures: dict[int, tuple[object, int, int]]
 
     def schema(self, type_id: int) -> Node | None:
         """The node of a type, without the values of its defaults; None after an error."""
@@ -144,7 +176,12 @@ class Evaluator:
 
     def value(self, expr: Expression, type: Type) -> Value:
         """The value of an expression; the type's empty value after an error."""
-        return make_value(type, self.evaluate(expr, type))
+        raw = self.evaluate(expr, type)
+        if not is_immediate(type):
+            elements, depth = measure(raw, self.session.measures)
+            if elements > MAX_ELEMENTS or depth > MAX_DEPTH:
+                raw = self.error(expr, TOO_LARGE)
+        return make_value(type, raw)
 
     def evaluate(self, expr: Expression, type: Type) -> object:
         """The tree of an expression of that type, or FAILED after reporting an error."""
