@@ -99,7 +99,7 @@ cdef class AnyPointerReader:
         return pointer_of(self) != 0
 
     @property
-    def is_null(self):
+    def is_null(self, /):
         """Whether the pointer is null."""
         return pointer_of(self) == 0
 
@@ -134,7 +134,7 @@ cdef class AnyPointerReader:
             )
         return list_reader(info, self.arena, &items)
 
-    def as_text(self):
+    def as_text(self, /):
         """The str of a Text; null gives the empty one."""
         cdef BlobRef blob
         cdef word_t pointer = pointer_of(self)
@@ -143,7 +143,7 @@ cdef class AnyPointerReader:
         read_text(self.arena, self.segment, self.place, pointer, &blob)
         return capnwire_text(blob.data, blob.size)
 
-    def as_data(self):
+    def as_data(self, /):
         """The bytes of a Data; null gives the empty one."""
         cdef BlobRef blob
         cdef word_t pointer = pointer_of(self)
@@ -234,7 +234,7 @@ cdef class AnyPointerBuilder:
         return load64(check_any(self)) != 0
 
     @property
-    def is_null(self):
+    def is_null(self, /):
         """Whether the pointer is null."""
         return load64(check_any(self)) == 0
 
@@ -274,11 +274,11 @@ cdef class AnyPointerBuilder:
         new_list(self.arena, self.segment, check_any(self), info, size, &items)
         return list_builder(info, self.arena, &items)
 
-    def as_text(self):
+    def as_text(self, /):
         """The str of a Text; null gives the empty one."""
         return self.as_reader().as_text()
 
-    def as_data(self):
+    def as_data(self, /):
         """The bytes of a Data; null gives the empty one."""
         return self.as_reader().as_data()
 
@@ -302,11 +302,11 @@ cdef class AnyPointerBuilder:
             raise TypeError(f"str is wanted, not {type(text).__name__}")
         self.set(text)
 
-    def to_bytes(self):
+    def to_bytes(self, /):
         """The whole message that the pointer is in, framed."""
         return arena_bytes(self.arena)
 
-    def to_segments(self):
+    def to_segments(self, /):
         """The segments of the whole message, as a list of bytes."""
         return arena_segments(self.arena)
 
@@ -314,11 +314,11 @@ cdef class AnyPointerBuilder:
         """A new zeroed struct, or list of `size`, in this message, which no pointer names yet."""
         return orphan_in(self.arena, type, size)
 
-    def clear(self):
+    def clear(self, /):
         """Make the pointer null."""
         erase(self.arena, self.segment, check_any(self))
 
-    def as_reader(self):
+    def as_reader(self, /):
         """A reader of the same pointer."""
         return any_reader(self.arena, self.segment, check_any(self), NO_DEPTH_LIMIT)
 
@@ -466,7 +466,7 @@ cdef class OrphanHolder:
     Dropping it zeroes the object.
     """
 
-    def get(self):
+    def get(self, /):
         """A builder of the orphan's struct or list.
 
         Raises:
@@ -482,12 +482,12 @@ cdef class OrphanHolder:
             return list_builder(<ListInfo>self.info, self.orphan.arena, &items)
         raise SchemaMismatch("this orphan is neither a struct nor a list")
 
-    def _release(self):
+    def _release(self, /):
         """Internal: the wire-level orphan."""
         return self.orphan
 
     @property
-    def _info(self):
+    def _info(self, /):
         return self.info
 
     def __bool__(self):

@@ -246,7 +246,7 @@ cdef class Struct:
     message's memory alive.
     """
 
-    def which(self):
+    def which(self, /):
         """The name of the active member of the struct's unnamed union.
 
         Raises:
@@ -265,7 +265,7 @@ cdef class Struct:
         return info.member_names[active]
 
     @property
-    def schema(self):
+    def schema(self, /):
         """The schema of the struct's type."""
         return late("schema_of")(info_of(self))
 
@@ -336,7 +336,7 @@ cdef class Struct:
         return view_of_data(self.arena, self.segment, place, field, building)
 
     @property
-    def total_size(self):
+    def total_size(self, /):
         """What a copy of the struct would take: `word_count` and `cap_count`."""
         cdef uint64_t words = 0, capabilities = 0
         cdef StructRef struct
@@ -345,7 +345,7 @@ cdef class Struct:
         total_size(self.arena, &struct, &words, &capabilities)
         return MessageSize(words, capabilities)
 
-    def to_canonical(self):
+    def to_canonical(self, /):
         """The canonical form: one segment, without a segment table.
 
         Raises:
@@ -377,15 +377,15 @@ cdef class Struct:
         """As `as_builder`."""
         return self.as_builder(num_first_segment_words, allocate_seg_callable)
 
-    def to_bytes(self):
+    def to_bytes(self, /):
         """The struct as a framed message; what is not the root of its message is copied into one."""
         return arena_bytes(arena_of_root(self))
 
-    def to_segments(self):
+    def to_segments(self, /):
         """The segments of the message, as a list of bytes."""
         return arena_segments(arena_of_root(self))
 
-    def to_bytes_packed(self):
+    def to_bytes_packed(self, /):
         """As `to_bytes`, packed (encoding.md, Packing)."""
         return late("pack_segments")(self.to_segments())
 
@@ -488,10 +488,10 @@ cdef class Struct:
         names.update(late("field_names")(info_of(self)))
         return sorted(names)
 
-    def __reduce__(self):
+    def __reduce__(self, /):
         return late("reduce_struct")(self)
 
-    def __copy__(self):
+    def __copy__(self, /):
         return self if isinstance(self, StructReader) else self.as_builder()
 
     def __deepcopy__(self, memo):
@@ -505,7 +505,7 @@ cdef class StructReader(Struct):
     def __getitem__(self, name):
         return get_reader_field(self, find_field(info_of(self), name))
 
-    def __enter__(self):
+    def __enter__(self, /):
         return self
 
     def __exit__(self, kind, value, traceback, /):
@@ -513,7 +513,7 @@ cdef class StructReader(Struct):
         if self.arena.first.id & ARENA_MUTABLE:
             close_arena(self.arena)
 
-    def close(self):
+    def close(self, /):
         """Release the buffer: every later access through any reader of this message raises.
 
         Views that were given out keep the buffer; a message over `bytes` stays readable.
@@ -522,7 +522,7 @@ cdef class StructReader(Struct):
             close_arena(self.arena)
 
     @property
-    def is_root(self):
+    def is_root(self, /):
         """Always False: kept for compatibility."""
         return False
 
@@ -616,7 +616,7 @@ cdef class StructBuilder(Struct):
         )
         activate(field, self.data)
 
-    def as_reader(self):
+    def as_reader(self, /):
         """A reader of the same memory: later changes through builders are seen by it."""
         cdef StructRef struct
         check_alive(self)
@@ -624,7 +624,7 @@ cdef class StructBuilder(Struct):
         return reader_of(info_of(self), self.arena, &struct)
 
     @property
-    def is_root(self):
+    def is_root(self, /):
         """Whether this is the root struct of its message."""
         return (self.depth & BUILDER_ROOT) != 0
 
@@ -839,17 +839,15 @@ cdef object new_message(PyObject* self, PyObject** args, Py_ssize_t count, PyObj
         words = first_words(<object>args[0])
     if count > 1:
         allocator = <object>args[1]
-    for i in range(named):
-        name = PyTuple_GET_ITEM(names, i)
-        if <object>name == "num_first_segment_words":
-            words = first_words(<object>args[count + i])
-        elif <object>name == "allocate_seg_callable":
-            allocator = <object>args[count + i]
+    if named:
+        special = special_arguments(info, args, count, names)
+        if special is not None:
+            words, allocator = first_words(special[0]), special[1] or allocator
     made = new_root(info, words, allocator)
     for i in range(named):
         name = PyTuple_GET_ITEM(names, i)
         if guess >= info.count or info.fields[guess].name != name:
-            if <object>name in ("num_first_segment_words", "allocate_seg_callable"):
+            if <object>name in MESSAGE_ARGUMENTS:
                 continue
             guess = find_field(info, <object>name).index
         store(
@@ -858,6 +856,26 @@ cdef object new_message(PyObject* self, PyObject** args, Py_ssize_t count, PyObj
         )
         guess += 1
     return made
+
+
+cdef tuple MESSAGE_ARGUMENTS = ("num_first_segment_words", "allocate_seg_callable")
+
+
+cdef tuple special_arguments(
+    StructInfo info, PyObject** args, Py_ssize_t count, PyObject* names
+):
+    """The keywords that are about the message and not fields (those have no underscore), or None."""
+    cdef Py_ssize_t i
+    cdef PyObject* name
+    found = None
+    for i in range(PyTuple_GET_SIZE(names)):
+        name = PyTuple_GET_ITEM(names, i)
+        if i < <Py_ssize_t>info.count and info.fields[i].name == name:
+            continue
+        if <object>name in MESSAGE_ARGUMENTS:
+            found = found or [None, None]
+            found[MESSAGE_ARGUMENTS.index(<object>name)] = <object>args[count + i]
+    return None if found is None else tuple(found)
 
 
 cdef object call_type(PyObject* self, PyObject** args, size_t flags, PyObject* names):

@@ -188,12 +188,12 @@ cdef class List:
             (VERBOSE if verbose else 0) | (BASE64 if encode_bytes_as_base64 else 0),
         )
 
-    def tolist(self):
+    def tolist(self, /):
         """As `to_list()`, with NumPy's name."""
         return self.to_list()
 
     @property
-    def type(self):
+    def type(self, /):
         """The ListInfo: what the elements are."""
         return self.info
 
@@ -234,10 +234,10 @@ cdef class List:
     def __repr__(self):
         return late("repr_of")(self)
 
-    def __reduce__(self):
+    def __reduce__(self, /):
         return late("reduce_list")(self)
 
-    def __copy__(self):
+    def __copy__(self, /):
         return self
 
     def __deepcopy__(self, memo):
@@ -332,7 +332,7 @@ cdef class ListIterator:
     def __iter__(self):
         return self
 
-    def __length_hint__(self):
+    def __length_hint__(self, /):
         return self.items.ref.count - self.at
 
     def __next__(self):
@@ -429,7 +429,7 @@ cdef class ListBuilder(List):
             orphan._release(),
         )
 
-    def as_reader(self):
+    def as_reader(self, /):
         """A reader of the same memory."""
         cdef ListRef ref = self.ref
         check_list(self)

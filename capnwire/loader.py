@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from capnwire.errors import SchemaError
-from capnwire.message.types import SchemaModule
+from capnwire.message.types import schema_module
 from capnwire.schema import registry as registries
 from capnwire.schema.model import FileBody
 
@@ -23,7 +24,7 @@ PathLike = "str | os.PathLike[str]"
 def load(
     source: str | os.PathLike[str] | bytes, display_name: str | None = None,
     imports: Iterable[str | os.PathLike[str]] = (), *, missing_imports: str = "error",
-) -> SchemaModule:
+) -> ModuleType:
     """Load a schema file and give a module whose attributes are its declarations.
 
     `source` is a path, or the bytes of a CodeGeneratorRequest.  `imports` are directories for
@@ -43,7 +44,7 @@ def load(
 def load_text(
     text: str, display_name: str = "schema.capnp", imports: Iterable[str | os.PathLike[str]] = (),
     *, missing_imports: str = "error",
-) -> SchemaModule:
+) -> ModuleType:
     """Load a schema given as text; relative imports are looked for from the current directory.
 
     Raises:
@@ -67,7 +68,7 @@ class SchemaParser:
     def load(
         self, source: str | os.PathLike[str] | bytes, display_name: str | None = None,
         imports: Iterable[str | os.PathLike[str]] = (), *, missing_imports: str = "error",
-    ) -> SchemaModule:
+    ) -> ModuleType:
         """As `capnwire.load`."""
         if isinstance(source, (bytes, bytearray, memoryview)):
             from capnwire.message.nodes import read_request
@@ -82,7 +83,7 @@ class SchemaParser:
     def load_text(
         self, text: str, display_name: str = "schema.capnp",
         imports: Iterable[str | os.PathLike[str]] = (), *, missing_imports: str = "error",
-    ) -> SchemaModule:
+    ) -> ModuleType:
         """As `capnwire.load_text`."""
         from capnwire.compiler.driver import compile_text
 
@@ -115,7 +116,7 @@ class SchemaParser:
 
     def _module(
         self, request: Request, display_name: str | None, file: str | None
-    ) -> SchemaModule:
+    ) -> ModuleType:
         registry = self._registry_for(request.nodes)
         if not request.files:
             raise SchemaError("the request names no file")
@@ -124,4 +125,4 @@ class SchemaParser:
             raise SchemaError(f"@0x{node.id:016x} is requested as a file, but is none")
         name = display_name or registries.module_name_of(node.display_name)
         registry.module_names.setdefault(node.id, registries.module_name_of(name))
-        return SchemaModule(name, registry, node, file)
+        return schema_module(name, registry, node, file)

@@ -36,51 +36,35 @@ __all__ = [
     "AnnotationType",
     "EnumType",
     "InterfaceType",
-    "SchemaModule",
     "branded",
     "declaration",
     "list_of",
+    "schema_module",
     "value_of",
 ]
 
 
-class SchemaModule(ModuleType):
-    """A loaded schema file: its declarations are attributes, made when first used."""
+def schema_module(
+    name: str, registry: Registry, node: Node, file: str | None = None
+) -> ModuleType:
+    """The module of a loaded schema file: its declarations are attributes.
 
-    def __init__(self, name: str, registry: Registry, node: Node, file: str | None = None) -> None:
-        super().__init__(name)
-        self.__dict__.update(_registry=registry, _node=node, __file__=file)
-        names = [name for name, id in node.nested or ()]
-        self.__dict__["__all__"] = [
-            name for name in names if not isinstance(_node_of(registry, node, name), AnnotationBody)
-        ]
+    A plain module without `__getattr__`: CPython then reads its attributes several times as fast.
+    """
+    from capnwire.message.reflection import Schema
 
-    def __getattr__(self, name: str) -> object:
-        for nested, id in self._node.nested or ():
-            if nested == name and id in self._registry.nodes:
-                value = declaration(self._registry, self._registry.node(id))
-                self.__dict__[name] = value
-                return value
-        if name == "schema":
-            from capnwire.message.reflection import Schema
-
-            schema = self.__dict__["schema"] = Schema(self._registry, self._node)
-            return schema
-        raise AttributeError(f"schema module {self.__name__!r} declares no {name!r}")
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *(name for name, id in self._node.nested or ())})
-
-    def __repr__(self) -> str:
-        return f"<schema module {self.__name__!r} from {self._node.display_name!r}>"
-
-
-def _node_of(registry: Registry, parent: Node, name: str) -> object:
-    for nested, id in parent.nested or ():
-        if nested == name:
-            node = registry.nodes.get(id)
-            return None if node is None else node.body
-    return None
+    module = ModuleType(name, f"The declarations of {node.display_name}.")
+    names = []
+    for nested, id in node.nested or ():
+        if id in registry.nodes:
+            value = declaration(registry, registry.node(id))
+            module.__dict__[nested] = value
+            if not isinstance(value, AnnotationType):
+                names.append(nested)
+    module.__dict__.update(
+        _registry=registry, _node=node, __file__=file, __all__=names, schema=Schema(registry, node)
+    )
+    return module
 
 
 class EnumType:
@@ -207,10 +191,22 @@ def struct_class(registry: Registry, info: StructInfo) -> type:
     with registry._lock:
         if info.type is None:
             kind = make_struct_type(info, info.name, registry.module_name(info.node))
+            for label in ("Reader", "Builder"):
+                setattr(kind, label, _Late(info, label))
             _attach_nested(registry, kind, info.node, info.scope[1][2])
-        if info.Reader is None:
-            info.ensure()
         made: type = info.type
+        return made
+
+
+class _Late:
+    """`Person.Reader` until it is first asked for: then the struct's field table is filled."""
+
+    def __init__(self, info: StructInfo, label: str) -> None:
+        self._info, self._label = info, label
+
+    def __get__(self, instance: object, owner: type) -> type:
+        self._info.ensure()
+        made: type = getattr(self._info, self._label)
         return made
 
 

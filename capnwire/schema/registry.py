@@ -189,8 +189,6 @@ class Registry:
                 return
             if info.type is None and Registry.class_maker is not None:
                 Registry.class_maker(self, info)
-                if info.Reader is not None:
-                    return
             node: Node = info.node
             brand: BrandKey = info.scope[1][2]
             fields = [
