@@ -71,6 +71,7 @@ class Session(ValueSource):
         self.table = NodeTable()
         self.source_infos: list[SourceInfo] = []
         self.measures = {}
+        self.trees = []
         self._imports: dict[tuple[str, str, str], Module | None] = {}
         self._noted: set[str] = set()
         self._next_substitute = 1000
@@ -230,6 +231,34 @@ class Session(ValueSource):
             for alias in sorted(unit.aliases, key=lambda alias: alias.decl.name.text):
                 unit.resolve_alias(alias)
 
+    def encode_values(self) -> None:
+        """Make bytes of the trees of pointer values."""
+        if not self.trees:
+            return
+        from capnwire.compiler.encode_values import BadValue, ValueEncoder
+
+        trees = [tree.value.value for tree in self.trees]
+        for tree in self.trees:
+            # The types are made of the same nodes, and have no use for these defaults.
+            tree.value.value = None
+        encoder = ValueEncoder(self._all_nodes())
+        encoded: list[bytes | None] = []
+        for tree, made in zip(self.trees, trees):
+            try:
+                encoded.append(encoder.encode(tree.type, made))
+            except BadValue as problem:
+                tree.unit.source.error(tree.expr.start, tree.expr.end, str(problem))
+                encoded.append(None)
+        for tree, data in zip(self.trees, encoded):
+            tree.value.value = data
+
+    def _all_nodes(self) -> list[Node]:
+        nodes = []
+        for unit in self.units.values():
+            if isinstance(unit.result, NodeBuilder):
+                nodes += [unit.result.node, *unit.result.aux]
+        return nodes
+
     # --- the result ------------------------------------------------------------------------
 
     def request(self, modules: list[Module]) -> Request:
@@ -334,6 +363,8 @@ def _run(options: Options, requested: list[tuple[files.FoundFile, bytes | None]]
         for module in modules:
             assert module.root is not None
             session.visit(module.root)
+        if not any(item.severity == "error" for item in session.diagnostics):
+            session.encode_values()
     except RecursionError:
         modules[0].source.error(0, 0, TOO_DEEP)
     if any(item.severity == "error" for item in session.diagnostics):

@@ -12,7 +12,7 @@ from capnwire.compiler.names import Implicit, Resolved, Unit, expression_text
 from capnwire.compiler.structs import StructCompiler, StructHost
 from capnwire.compiler.syntax import Applied, Declaration, Expression, Params
 from capnwire.compiler.types import bind_type, compile_brand, compile_type
-from capnwire.compiler.values import Evaluator, ValueSource, empty_value, is_immediate
+from capnwire.compiler.values import Evaluator, Tree, ValueSource, empty_value, is_immediate
 from capnwire.schema.model import (
     Annotation,
     AnnotationBody,
@@ -88,6 +88,8 @@ class NodeBuilder(StructHost):
     def _evaluate(self, value: Value, expr: Expression, type: Type) -> None:
         made = self.evaluator.value(expr, type)
         value.kind, value.value, value.bits = made.kind, made.value, made.bits
+        if not is_immediate(type) and made.value is not None:
+            self.session.trees.append(Tree(value, type, self.unit, expr))
 
     # --- nodes -----------------------------------------------------------------------------
 

@@ -54,6 +54,15 @@ MAX_ELEMENTS, MAX_DEPTH = 1 << 20, 60
 TOO_LARGE = "Value is too large."
 
 
+class Tree:
+    """A pointer value that holds a tree until encode_values.py makes bytes of it."""
+
+    __slots__ = ("expr", "type", "unit", "value")
+
+    def __init__(self, value: Value, type: Type, unit: Unit, expr: Expression) -> None:
+        self.value, self.type, self.unit, self.expr = value, type, unit, expr
+
+
 def measure(tree: object, known: dict[int, tuple[object, int, int]]) -> tuple[int, int]:
     """How many words or so a tree needs, and how deep it is.
 
@@ -93,6 +102,7 @@ class ValueSource(Names):
     __slots__ = ()
 
     measures: dict[int, tuple[object, int, int]]
+    trees: list[Tree]
 
     def schema(self, type_id: int) -> Node | None:
         """The node of a type, without the values of its defaults; None after an error."""
