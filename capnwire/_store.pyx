@@ -232,9 +232,10 @@ cdef int store(
         return store_scalar(data, field, value)
     if field.kind == GROUP:
         return store_group(arena, segment, data, bits, field, value)
-    return store_pointer(
-        arena, segment, data + (bits >> 3) + <size_t>field.offset * 8, field, value, True
-    )
+    data += (bits >> 3) + <size_t>field.offset * 8
+    if field.kind == TEXT and PyUnicode_CheckExact(value) and load64(data) == 0:
+        return store_text(arena, segment, data, field, value)
+    return store_pointer(arena, segment, data, field, value, True)
 
 
 cdef int store_member(
@@ -507,27 +508,12 @@ cdef int merge(StructInfo info, BuilderArena arena, StructRef* struct, PyObject*
     Raises:
         AttributeError: a key names no field.
     """
-    cdef Py_ssize_t at = 0
-    cdef PyObject* key
-    cdef PyObject* value
-    cdef uint32_t guess = 0
     if info.reader_type == NULL:
         complete(info)
     Py_EnterRecursiveCall(" while a nested mapping is stored")
     try:
         if PyDict_CheckExact(mapping):
-            while PyDict_Next(mapping, &at, &key, &value):
-                if guess >= info.count or info.fields[guess].name != key:
-                    guess = find_field(info, <object>key).index
-                Py_INCREF(value)
-                try:
-                    store(
-                        arena, struct.segment, struct.data, struct.bits, &info.fields[guess], value
-                    )
-                finally:
-                    Py_DECREF(value)
-                guess += 1
-            return 0
+            return merge_dict(info, arena, struct, mapping)
         for name in <object>mapping:
             item = (<object>mapping)[name]
             store(
@@ -536,6 +522,23 @@ cdef int merge(StructInfo info, BuilderArena arena, StructRef* struct, PyObject*
             )
     finally:
         Py_LeaveRecursiveCall()
+    return 0
+
+
+cdef int merge_dict(
+    StructInfo info, BuilderArena arena, StructRef* struct, PyObject* mapping
+) except -1:
+    cdef Py_ssize_t at = 0
+    cdef PyObject* key
+    cdef PyObject* value
+    cdef uint32_t guess = 0
+    while PyDict_Next(mapping, &at, &key, &value):
+        if guess >= info.count or info.fields[guess].name != key:
+            guess = find_field(info, <object>key).index
+        # Held, as storing may run code that takes it out of the dict.
+        held = <object>value
+        store(arena, struct.segment, struct.data, struct.bits, &info.fields[guess], value)
+        guess += 1
     return 0
 
 
@@ -621,13 +624,24 @@ cdef int store_list(
     new_list(arena, segment, place, info, count, &items)
     Py_EnterRecursiveCall(" while a nested sequence is stored")
     try:
-        for i in range(count):
-            if i >= len(sequence):
-                break            # it shrank under us; the rest stays zero
-            element = sequence[i]
-            store_element(arena, info, &items, <uint32_t>i, <PyObject*>element)
+        return store_elements(arena, info, &items, sequence, count)
     finally:
         Py_LeaveRecursiveCall()
+
+
+cdef int store_elements(
+    BuilderArena arena, ListInfo info, ListRef* items, object sequence, Py_ssize_t count
+) except -1:
+    cdef Py_ssize_t i
+    cdef bint is_list = PyList_CheckExact(<PyObject*>sequence)
+    for i in range(count):
+        if is_list:
+            if i >= PyList_GET_SIZE(<PyObject*>sequence):
+                break            # it shrank under us; the rest stays zero
+            element = <object>PyList_GET_ITEM(<PyObject*>sequence, i)
+        else:
+            element = <object>PyTuple_GET_ITEM(<PyObject*>sequence, i)
+        store_element(arena, info, items, <uint32_t>i, <PyObject*>element)
     return 0
 
 
