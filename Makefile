@@ -79,7 +79,7 @@ package: build $(VENV)/installed-test
 
 lint: build $(VENV)/installed-lint $(VENV)/installed-test
 	$(PY) -m ruff check .
-	$(PY) -m cython_lint capnwire
+	PATH="$(abspath $(VENV))/bin:$$PATH" $(VENV)/bin/cython-lint capnwire
 	$(PY) -m mypy --strict capnwire
 	@set -e; for module in $(STUBS); do \
 		echo stubtest $$module; \
