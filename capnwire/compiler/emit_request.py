@@ -1,0 +1,317 @@
+"""A `Request` as the message that code generator plugins read, byte for byte the reference's.
+
+The order of allocation is part of that: nodes are built on the side and copied in, the lists that
+the reference makes as orphans are made as orphans here.  Spec: code-generator-request.md, 4.5.
+"""
+
+from __future__ import annotations
+
+import os
+from threading import Lock
+from typing import Any
+
+from capnwire._any import any_root, new_any_root, new_orphan
+from capnwire.compiler.driver import compile_files
+from capnwire.compiler.files import BUNDLED_DIRECTORY
+from capnwire.message.types import list_of, struct_class
+from capnwire.schema.model import (
+    Annotation,
+    AnnotationBody,
+    Brand,
+    ConstBody,
+    EnumBody,
+    Field,
+    InterfaceBody,
+    Method,
+    Node,
+    Request,
+    RequestedFile,
+    SourceInfo,
+    StructBody,
+    Type,
+    Value,
+)
+from capnwire.schema.registry import Registry
+
+NODE, SOURCE_INFO = 0xE682AB4CF923A417, 0xF38E1DE3041357AE
+SOURCE_MEMBER = 0xC2BA9038898E1FA2
+REQUESTED_FILE, CODE_GENERATOR_REQUEST = 0xCFEA0EB02E810062, 0xBFC546F6210AD7CE
+
+# What 1.1 added: the fields, and by how many words and pointers their structs grew.
+_ADDED_IN_1_1 = {
+    NODE: (("startByte", "endByte"), 1, 0),
+    SOURCE_INFO: (("startByte", "endByte"), 1, 0),
+    REQUESTED_FILE: (("fileSourceInfo",), 0, 1),
+}
+
+_schemas: dict[bool, tuple[Any, Any, Any]] = {}
+_schemas_lock = Lock()
+
+
+def emit_request(request: Request) -> bytes:
+    """The framed CodeGeneratorRequest.
+
+    A request of a version before 1.1 is written with the structs of that time.
+    """
+    is_current = request.version >= (1, 1, 0)
+    request_type, node_type, info_type = _types(is_current)
+    root_pointer = new_any_root()
+    root = root_pointer.init_as_struct(request_type)
+    version = root.init("capnpVersion")
+    version.major, version.minor, version.micro = request.version
+    nodes = root.init("nodes", len(request.nodes))
+    for index, node in enumerate(request.nodes):
+        nodes[index] = node_type.new_message(**_node(node, is_current))
+    infos = new_orphan(root, list_of(info_type), len(request.source_info))
+    filled = infos.get()
+    for index, info in enumerate(request.source_info):
+        _fill_source_info(filled[index], info, is_current)
+    root.adopt("sourceInfo", infos)
+    files = root.init("requestedFiles", len(request.files))
+    for index, file in enumerate(request.files):
+        _fill_file(files[index], file, is_current)
+    framed: bytes = root_pointer.to_bytes()
+    return framed
+
+
+def _types(is_current: bool) -> tuple[Any, Any, Any]:
+    """CodeGeneratorRequest, Node and SourceInfo as they are now or were before 1.1."""
+    with _schemas_lock:
+        found = _schemas.get(is_current)
+        if found is None:
+            path = os.path.join(BUNDLED_DIRECTORY, "capnp", "schema.capnp")
+            nodes = compile_files([path], import_paths=[BUNDLED_DIRECTORY]).nodes
+            if is_current:
+                _grow_members(nodes)
+            else:
+                _take_back(nodes)
+            registry = Registry()
+            registry.add(nodes)
+            request, node, info = (
+                struct_class(registry, registry.struct_info(id))
+                for id in (CODE_GENERATOR_REQUEST, NODE, SOURCE_INFO)
+            )
+            found = _schemas[is_current] = (request, node, info)
+    return found
+
+
+def _grow_members(nodes: list[Node]) -> None:
+    """Give SourceInfo.Member the size that the reference writes, though its schema has no use for it."""
+    for node in nodes:
+        if node.id == SOURCE_MEMBER and isinstance(node.body, StructBody):
+            node.body.data_word_count, node.body.pointer_count = 1, 2
+
+
+def _take_back(nodes: list[Node]) -> None:
+    """Give the structs the sizes and fields that they had before 1.1."""
+    sizes: dict[int, tuple[int, int]] = {}
+    for node in nodes:
+        added = _ADDED_IN_1_1.get(node.id)
+        body = node.body
+        if added is not None and isinstance(body, StructBody):
+            names, words, pointers = added
+            body.fields = [field for field in body.fields or () if field.name not in names]
+            body.data_word_count -= words
+            body.pointer_count -= pointers
+            sizes[node.id] = (body.data_word_count, body.pointer_count)
+    for node in nodes:
+        if isinstance(node.body, StructBody) and node.body.is_group and node.scope_id in sizes:
+            node.body.data_word_count, node.body.pointer_count = sizes[node.scope_id]
+
+
+# --- lists that are filled in place -------------------------------------------------------------
+
+
+def _fill_source_info(target: Any, info: SourceInfo, is_current: bool) -> None:
+    target.id = info.id
+    if is_current:
+        target.startByte, target.endByte = info.start_byte, info.end_byte
+    if info.doc_comment is not None:
+        target.docComment = info.doc_comment
+    if info.members is not None:
+        members = target.init("members", len(info.members))
+        for index, member in enumerate(info.members):
+            if member.doc_comment is not None:
+                members[index].docComment = member.doc_comment
+
+
+def _fill_file(target: Any, file: RequestedFile, is_current: bool) -> None:
+    target.id = file.id
+    target.filename = file.filename
+    imports = new_orphan(target, _list_type(target, "imports"), len(file.imports))
+    filled = imports.get()
+    for index, (name, id) in enumerate(file.imports):
+        filled[index].id = id
+        filled[index].name = name
+    target.adopt("imports", imports)
+    if not is_current:
+        return
+    identifiers = file.identifiers or []
+    items = target.init("fileSourceInfo").init("identifiers", len(identifiers))
+    for index, identifier in enumerate(identifiers):
+        item = items[index]
+        item.startByte, item.endByte = identifier.start_byte, identifier.end_byte
+        if identifier.member is None:
+            item.typeId = identifier.type_id
+        else:
+            member = item.init("member")
+            member.parentTypeId, member.ordinal = identifier.member
+
+
+def _list_type(struct: Any, name: str) -> Any:
+    return struct._info.field(name)[1]
+
+
+# --- nodes as mappings --------------------------------------------------------------------------
+
+
+def _node(node: Node, is_current: bool) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "id": node.id, "displayName": node.display_name,
+        "displayNamePrefixLength": node.display_name_prefix_length, "scopeId": node.scope_id,
+        "isGeneric": node.is_generic,
+    }
+    if is_current:
+        made["startByte"], made["endByte"] = node.start_byte, node.end_byte
+    if node.nested is not None:
+        made["nestedNodes"] = [{"name": name, "id": id} for name, id in node.nested]
+    if node.parameters is not None:
+        made["parameters"] = [{"name": name} for name in node.parameters]
+    _add_annotations(made, node.annotations)
+    body = node.body
+    if isinstance(body, StructBody):
+        made["struct"] = _struct(body)
+    elif isinstance(body, EnumBody):
+        made["enum"] = {"enumerants": [_member(item) for item in body.enumerants]}
+    elif isinstance(body, InterfaceBody):
+        made["interface"] = _interface(body)
+    elif isinstance(body, ConstBody):
+        made["const"] = {"type": _type(body.type), "value": _value(body.value)}
+    elif isinstance(body, AnnotationBody):
+        made["annotation"] = _annotation_body(body)
+    else:
+        made["file"] = None
+    return made
+
+
+def _add_annotations(made: dict[str, Any], annotations: list[Annotation] | None) -> None:
+    if annotations is not None:
+        made["annotations"] = [
+            {
+                "id": item.id, "value": _value(item.value),
+                "brand": {} if item.brand is None else _brand(item.brand),
+            }
+            for item in annotations
+        ]
+
+
+def _member(item: Any) -> dict[str, Any]:
+    """What fields, enumerants and methods have in common."""
+    made = {"name": item.name, "codeOrder": item.code_order}
+    _add_annotations(made, item.annotations)
+    return made
+
+
+def _struct(body: StructBody) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "dataWordCount": body.data_word_count, "pointerCount": body.pointer_count,
+        "preferredListEncoding": body.preferred_list_encoding, "isGroup": body.is_group,
+        "discriminantCount": body.discriminant_count,
+        "discriminantOffset": body.discriminant_offset,
+    }
+    if body.fields is not None:
+        made["fields"] = [_field(field) for field in body.fields]
+    return made
+
+
+def _field(field: Field) -> dict[str, Any]:
+    made = _member(field)
+    made["discriminantValue"] = field.discriminant_value
+    if field.type is not None:
+        assert field.default_value is not None
+        made["slot"] = {
+            "offset": field.offset, "type": _type(field.type),
+            "defaultValue": _value(field.default_value),
+            "hadExplicitDefault": field.had_explicit_default,
+        }
+    else:
+        made["group"] = {"typeId": field.group_id}
+    if field.ordinal is None:
+        made["ordinal"] = {"implicit": None}
+    else:
+        made["ordinal"] = {"explicit": field.ordinal}
+    return made
+
+
+def _interface(body: InterfaceBody) -> dict[str, Any]:
+    bases = []
+    for base in body.superclasses:
+        made: dict[str, Any] = {"id": base.id}
+        if base.brand is not None:
+            made["brand"] = _brand(base.brand)
+        bases.append(made)
+    return {"methods": [_method(method) for method in body.methods], "superclasses": bases}
+
+
+def _method(method: Method) -> dict[str, Any]:
+    made = _member(method)
+    made["paramStructType"] = method.param_struct_type
+    made["resultStructType"] = method.result_struct_type
+    made["implicitParameters"] = [{"name": name} for name in method.implicit_parameters]
+    if method.param_brand is not None:
+        made["paramBrand"] = _brand(method.param_brand)
+    if method.result_brand is not None:
+        made["resultBrand"] = _brand(method.result_brand)
+    return made
+
+
+def _annotation_body(body: AnnotationBody) -> dict[str, Any]:
+    made: dict[str, Any] = {"type": _type(body.type)}
+    for target in body.targets:
+        made[f"targets{target.capitalize()}"] = True
+    return made
+
+
+def _brand(brand: Brand) -> dict[str, Any]:
+    scopes = []
+    for scope in brand.scopes:
+        made: dict[str, Any] = {"scopeId": scope.scope_id}
+        if scope.bindings is None:
+            made["inherit"] = None
+        else:
+            made["bind"] = [
+                {"unbound": None} if binding.type is None else {"type": _type(binding.type)}
+                for binding in scope.bindings
+            ]
+        scopes.append(made)
+    return {"scopes": scopes}
+
+
+def _type(type: Type) -> dict[str, Any]:
+    kind = type.kind
+    if kind == "list":
+        assert type.element is not None
+        return {"list": {"elementType": _type(type.element)}}
+    if kind in ("enum", "struct", "interface"):
+        made: dict[str, Any] = {"typeId": type.type_id}
+        if type.brand is not None:
+            made["brand"] = _brand(type.brand)
+        return {kind: made}
+    if kind != "anyPointer":
+        return {kind: None}
+    if type.any_kind == "parameter":
+        inner: dict[str, Any] = {
+            "scopeId": type.scope_id, "parameterIndex": type.parameter_index,
+        }
+        return {"anyPointer": {"parameter": inner}}
+    if type.any_kind == "implicitMethodParameter":
+        inner = {"parameterIndex": type.parameter_index}
+        return {"anyPointer": {"implicitMethodParameter": inner}}
+    return {"anyPointer": {"unconstrained": {type.any_kind: None}}}
+
+
+def _value(value: Value) -> dict[str, Any]:
+    content = value.value
+    if value.kind in ("list", "struct", "anyPointer") and isinstance(content, bytes):
+        content = any_root([content], 1 << 60)
+    return {value.kind: content}
