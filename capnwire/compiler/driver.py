@@ -41,7 +41,8 @@ _LOW_BITS = (1 << _DEPENDENCY_SHIFT) - 1
 
 TOO_DEEP = "Declarations depend on each other too deeply."
 NO_FILE_ID = (
-    "File does not declare an ID.  I've generated one for you.  Add this line to your file: @0x{:016x};"
+    "File does not declare an ID.  I've generated one for you.  "
+    "Add this line to your file: @0x{:016x};"
 )
 
 
@@ -94,10 +95,10 @@ class Session(ValueSource):
             if lexed and not self.options.allow_missing_id and len(self.diagnostics) == before:
                 source.error(0, 0, NO_FILE_ID.format(decl.id.value))
         module = Module(
-            source, decl, lexed=lexed, path=found.path, root_directory=found.root,
+            source, decl, path=found.path, root_directory=found.root,
+            directory=os.path.dirname(found.relative),
             display_name=found.relative.replace(os.sep, "/"),
         )
-        module.directory = os.path.dirname(found.relative)
         self.modules[key] = module
         module.root = Unit(self, module, decl, None, module.display_name)
         return module
@@ -243,13 +244,13 @@ class Session(ValueSource):
             tree.value.value = None
         encoder = ValueEncoder(self._all_nodes())
         encoded: list[bytes | None] = []
-        for tree, made in zip(self.trees, trees):
+        for tree, made in zip(self.trees, trees, strict=True):
             try:
                 encoded.append(encoder.encode(tree.type, made))
             except BadValue as problem:
                 tree.unit.source.error(tree.expr.start, tree.expr.end, str(problem))
                 encoded.append(None)
-        for tree, data in zip(self.trees, encoded):
+        for tree, data in zip(self.trees, encoded, strict=True):
             tree.value.value = data
 
     def _all_nodes(self) -> list[Node]:
@@ -276,8 +277,10 @@ class Session(ValueSource):
         nodes = self.table.nodes()
         infos = source_info_order(self.source_infos)
         if not current:
-            for item in (*nodes, *infos):
-                item.start_byte = item.end_byte = 0
+            for node in nodes:
+                node.start_byte = node.end_byte = 0
+            for info in infos:
+                info.start_byte = info.end_byte = 0
         return Request(nodes, requested, infos, VERSIONS[self.options.profile])
 
     def _import_list(self, module: Module) -> list[tuple[str, int]]:
@@ -385,7 +388,8 @@ def _options(
             f'missing_imports is "error" or "ignore-annotations", not {missing_imports!r}'
         )
     finder = files.FileFinder(
-        tuple(map(os.fspath, import_paths)), tuple(map(os.fspath, src_prefixes)),
+        tuple(os.fspath(path) for path in import_paths),
+        tuple(os.fspath(path) for path in src_prefixes),
         standard_imports=standard_imports,
     )
     ignore = ignore_issue_344 or bool(os.environ.get("CAPNP_IGNORE_ISSUE_344"))

@@ -49,7 +49,7 @@ class FileFinder:
         return FoundFile(root, os.path.relpath(full, root))
 
     def find(self, root: str, directory: str, path: str) -> FoundFile | None:
-        """The file that `path` names in a file of `directory` below `root`; None if there is none."""
+        """The file that `path` names in a file of `directory` below `root`, or None."""
         if "\0" in path:
             return None
         if path.startswith("/"):

@@ -47,7 +47,7 @@ class _Holes:
             offset = (offset + 1) // 2
 
     def grow(self, lg: int, offset: int, factor: int) -> bool:
-        """Double the slot at `offset` `factor` times into the free slots after it, or change nothing."""
+        """Double the slot at `offset` `factor` times into free slots, or change nothing."""
         if factor == 0:
             return True
         if lg == 6 or self.slots[lg] != offset + 1:
@@ -270,7 +270,7 @@ class GroupLayout:
         impossible = lg + factor > 6 or offset & ((1 << factor) - 1) != 0
         if impossible and not self.strict:
             return False
-        for usage, location in zip(self._usages, self.union.locations):
+        for usage, location in zip(self._usages, self.union.locations, strict=False):
             if location[0] < lg or offset >> (location[0] - lg) != location[1]:
                 continue
             inside = offset - (location[1] << (location[0] - lg))

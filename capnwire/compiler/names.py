@@ -49,7 +49,7 @@ class BrandScope:
         self.compiled: tuple[object, int] | None = None
 
     def pop(self, id: int) -> BrandScope:
-        """The chain from the scope `id` outwards; one without bindings if it is not on the chain."""
+        """The chain from the scope `id` outwards; without bindings if it is not on the chain."""
         scope: BrandScope | None = self
         while scope is not None:
             if scope.id == id:
@@ -147,19 +147,19 @@ class Alias:
 
 
 class Module:
-    """One file: its text, its declarations, and what else can be imported from it."""
+    """One file: its text and its declarations; imports are looked for in `directory`."""
 
     __slots__ = (
-        "directory", "display_name", "file", "identifiers", "imports", "lexed", "path", "root",
-        "root_directory", "source",
+        "directory", "display_name", "file", "identifiers", "path", "root", "root_directory",
+        "source",
     )
 
     def __init__(
-        self, source: Source, file: Declaration, *, lexed: bool, path: str, root_directory: str,
-        display_name: str,
+        self, source: Source, file: Declaration, *, path: str, root_directory: str,
+        directory: str, display_name: str,
     ) -> None:
-        self.source, self.file, self.lexed = source, file, lexed
-        self.path, self.root_directory = path, root_directory
+        self.source, self.file, self.path = source, file, path
+        self.root_directory, self.directory = root_directory, directory
         self.display_name = display_name
         self.root: Unit | None = None
         self.identifiers: list[Identifier] = []
@@ -208,7 +208,7 @@ class Unit:
             self.id = child_id(parent.id if parent is not None else 0, decl.name.text)
         self.id = names.claim_id(self)
         outer = parent.brand if parent is not None else None
-        self.brand = BrandScope(self.id, len(decl.params), outer, inherited=True)
+        self.brand: BrandScope = BrandScope(self.id, len(decl.params), outer, inherited=True)
         self.generic: bool = bool(decl.params) or (parent is not None and parent.generic)
         self.children: list[Unit] = []
         self.aliases: list[Alias] = []

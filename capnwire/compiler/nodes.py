@@ -56,6 +56,11 @@ def prefix_length(display_name: str) -> int:
     return max(dot, colon) + 1
 
 
+def _by_ordinal(decls: list[Declaration]) -> list[tuple[int, Declaration]]:
+    """Enumerants or methods in the order of their numbers, each with its place in the text."""
+    return sorted(enumerate(decls), key=lambda item: item[1].ordinal.value if item[1].ordinal else 0)
+
+
 class NodeBuilder(StructHost):
     """What one unit becomes: a node, the nodes of its groups or parameter lists, source infos."""
 
@@ -133,9 +138,7 @@ class NodeBuilder(StructHost):
         return node
 
     def _enum(self, decl: Declaration, info: SourceInfo) -> EnumBody:
-        order = sorted(
-            enumerate(decl.nested), key=lambda item: item[1].ordinal.value if item[1].ordinal else 0,
-        )
+        order = _by_ordinal(decl.nested)
         check = OrdinalCheck(self.unit.source)
         enumerants = []
         info.members = []
@@ -172,9 +175,7 @@ class NodeBuilder(StructHost):
             else:
                 base.error(f"'{expression_text(expr)}' is not an interface.")
         declared = [item for item in decl.nested if item.kind == "method"]
-        order = sorted(
-            enumerate(declared), key=lambda item: item[1].ordinal.value if item[1].ordinal else 0,
-        )
+        order = _by_ordinal(declared)
         check = OrdinalCheck(self.unit.source)
         methods = []
         info.members = []

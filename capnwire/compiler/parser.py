@@ -496,7 +496,7 @@ def _scope_member(cursor: _Cursor) -> Declaration:
     kind = cursor.take("name")
     if kind[1] not in ("union", "group"):
         raise _Mismatch(cursor.at - 1)
-    decl = Declaration(kind[1], name)  # type: ignore[arg-type]
+    decl = Declaration(kind[1], name)
     decl.annotations = _annotations(cursor)
     return decl
 

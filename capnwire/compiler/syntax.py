@@ -1,4 +1,5 @@
-"""The syntax tree: statements and tokens from the lexer, declarations and expressions from the parser.
+"""The syntax tree: statements and tokens from the lexer, declarations and expressions from the
+parser.
 
 Offsets are byte offsets into the file's text.  Nothing here knows what a name means.
 """
@@ -35,8 +36,8 @@ class Expression:
     """One expression; what `value` and `items` hold depends on `kind`.
 
     int, negative (the magnitude), float, string and binary (bytes): `value`.  relative, absolute,
-    import and embed: `value` is a Name (the text of the path).  list: `items` are expressions.  tuple: `items` are
-    (Name or None, expression).  member: `value` is the Name, `base` what it is taken of.  apply:
+    import and embed: `value` is a Name (for the last two, the path).  list: `items` are (None,
+    expression).  tuple: `items` are (Name or None, expression).  member: `value` is the Name, `base` what it is taken of.  apply:
     `base` applied to the tuple `items`.  unknown: a part that did not parse.
     """
 
@@ -53,7 +54,7 @@ class Expression:
 
 
 class Applied:
-    """`$name(value)`: an annotation where it is applied; `value` None if there are no parentheses."""
+    """`$name(value)`: an annotation as applied; `value` None if there are no parentheses."""
 
     __slots__ = ("name", "value")
 

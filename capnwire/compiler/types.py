@@ -129,7 +129,7 @@ def _sized_brand(brand: BrandScope | None) -> tuple[Brand | None, int]:
 
 
 def bind_type(type: Type, brand: Brand | None) -> Type:
-    """A type found inside a declaration, seen through the brand that the declaration is used with."""
+    """A type found inside a declaration, seen through the brand that it is used with."""
     if type.kind == "list":
         assert type.element is not None
         element = bind_type(type.element, brand)

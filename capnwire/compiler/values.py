@@ -168,10 +168,12 @@ class Evaluator:
         self.session, self.unit = session, unit
 
     def error(self, expr: Expression, text: str) -> _Failed:
+        """Report `text` about an expression."""
         self.unit.source.error(expr.start, expr.end, text)
         return FAILED
 
     def mismatch(self, expr: Expression, type: Type) -> _Failed:
+        """Report that an expression is not of a type."""
         return self.error(expr, f"Type mismatch; expected {self.text(type)}.")
 
     def text(self, type: Type) -> str:

@@ -28,7 +28,8 @@ annotation aGeneric(*) :Box(Text);
 enum Color { red @0; green @1; blue @2; }
 struct Point { x @0 :Int32; name @1 :Text; color @2 :Color; union { less @3 :Void; more @4 :Point; }
   g :group { a @5 :UInt8; b @6 :List(Point); } tail @7 :Data; any @8 :AnyPointer; }
-struct Box(T) { value @0 :T; struct Inner(U) { t @0 :T; u @1 :U; } inner @1 :Inner(Data); plain @2 :Int8; }
+struct Box(T) { value @0 :T; struct Inner(U) { t @0 :T; u @1 :U; } inner @1 :Inner(Data);
+  plain @2 :Int8; }
 struct Empty {}
 interface Base(T) { get @0 () -> (it :T); }
 const number :Int32 = 42;
@@ -107,7 +108,8 @@ class SchemaMaker:
             return ""
         return " " + self.rng.choice(
             (
-                '$aText("x")', "$aVoid", "$aInt(-5)", "$aInt(.number)", '$aPoint(x = 5, name = "q")',
+                '$aText("x")', "$aVoid", "$aInt(-5)", "$aInt(.number)",
+                '$aPoint(x = 5, name = "q")',
                 "$aPoint(.origin)", "$aList([1, 2, 0xff])", "$aColor(green)", "$aVoid $aInt(3)",
                 '$aGeneric(value = "t", inner = (t = "v", u = 0x"00 ff"))', "$aPoint(7)",
             )
@@ -131,7 +133,8 @@ class SchemaMaker:
             return f"List({self.element(depth + 1)})"
         if depth < 3 and kind < 0.5:
             bound = self.bindable(depth + 1)
-            return self.rng.choice((f"Box({bound})", f"Box({bound}).Inner({self.bindable(depth + 1)})"))
+            inner = self.bindable(depth + 1)
+            return self.rng.choice((f"Box({bound})", f"Box({bound}).Inner({inner})"))
         if kind < 0.7:
             return self.rng.choice(self.structs)
         if kind < 0.75:
@@ -188,7 +191,8 @@ class SchemaMaker:
             return rng.choice(
                 (
                     ".origin", "()", "(x = 5)", '(name = "n", color = blue)', "(more = (x = 1))",
-                    "(g = (a = 7, b = [(x = 1), (), (more = (less = void))]))", "9", "(any = .words)",
+                    "(g = (a = 7, b = [(x = 1), (), (more = (less = void))]))", "9",
+                    "(any = .words)",
                     '(tail = 0x"01", any = .origin)',
                 )
             )
@@ -213,7 +217,8 @@ class SchemaMaker:
             type = self.type()
             value = self.value(type)
             if value is not None and type not in self.generics:
-                return f"const {self.name('k')} :{type} = {value}{self.annotations()};{self.comment()}"
+                head = f"const {self.name('k')} :{type} = {value}"
+                return f"{head}{self.annotations()};{self.comment()}"
 
     def alias(self, depth: int) -> str:
         return f"using {self.name('Alias')} = {self.rng.choice(self.structs + self.enums)};\n"
@@ -324,21 +329,23 @@ class SchemaMaker:
         order = list(top.fields())
         if self.chance(0.6):
             # Mostly in the order of the text, as people write.
-            keys = [index + self.rng.choice((0, 0, 3, 40)) * self.rng.random()
-                    for index in range(len(order))]
-            order = [member for _, member in sorted(zip(keys, order), key=lambda pair: pair[0])]
-        for union in top.unions():
-            firsts = sorted(
-                min(
-                    order.index(slot)
-                    for slots in (member.fields(), member.unions())
-                    for slot in slots
-                    if slot in order
-                )
-                for member in union.inner
+            keyed = [
+                (index + self.rng.choice((0, 0, 3, 40)) * self.rng.random(), member)
+                for index, member in enumerate(order)
+            ]
+            order = [member for _, member in sorted(keyed, key=lambda pair: pair[0])]
+        unions = list(top.unions())
+        # The reference's own loader wants nothing between a union's first member and its number,
+        # so only the last one, having no numbered union inside, may come after that member.
+        for union in unions:
+            is_late = union is unions[-1] and len(list(union.unions())) == 1
+            first = min(
+                order.index(slot)
+                for slots in (union.fields(), union.unions())
+                for slot in slots
+                if slot in order
             )
-            # The reference's own loader wants nothing between the first member and the number.
-            order.insert(self.rng.randint(0, firsts[0] + 1), union)
+            order.insert(self.rng.randint(0, first + is_late), union)
         for ordinal, member in enumerate(order):
             member.ordinal = ordinal
 
