@@ -17,6 +17,7 @@ DIRECTIVES = {
     "cdivision": True,
     "auto_pickle": False,
     "embedsignature": True,
+    "embedsignature.format": "clinic",   # inspect.signature() works
     "annotation_typing": False,
     # Method descriptors and METH_NOARGS, which CPython calls fastest (bench: `with`, which()).
     "binding": False,

@@ -537,9 +537,9 @@ cdef OrphanHolder orphan_in(BuilderArena arena, object type, object size):
     return holder
 
 
-def any_root(list segments, traversal_limit_in_words=None, nesting_limit=None):
+def any_root(segments, traversal_limit_in_words=None, nesting_limit=None):
     """The root pointer of a message given as its segments."""
-    cdef Arena arena = open_segments(segments, traversal_limit_in_words, nesting_limit)
+    cdef Arena arena = open_segments(list(segments), traversal_limit_in_words, nesting_limit)
     if arena.first.words < 1:
         raise FramingError("the message did not contain a root pointer: its first segment is empty")
     return any_reader(
