@@ -21,13 +21,14 @@ SOURCES := $(shell find capnwire -name '*.pyx' -o -name '*.pxd')
 STUBS = $(shell find capnwire -name '*.pyx' | sort | sed 's/\.pyx$$//' | while read stem; do \
 	test -f $$stem.pyi && echo $$stem | tr / .; done)
 
-.PHONY: help venv build demo test lint bench bench-quick fuzz sanitize package docs clean distclean
+.PHONY: help venv build demo test lint bench bench-quick figures fuzz sanitize package docs clean distclean
 
 help:
 	@echo "make demo      write and read 10 000 records, beside JSON"
 	@echo "make test      build, then all tests (PYTEST_ARGS='-k name')"
 	@echo "make lint      ruff, cython-lint, mypy --strict, stubtest, layering"
 	@echo "make bench     figures beside the peers (BENCH_ARGS='--quick --only rows')"
+	@echo "make figures   all of it, into the table of README.md"
 	@echo "make fuzz      the property tests, 50 times as long"
 	@echo "make sanitize  the tests on extensions built with ASan and UBSan"
 	@echo "make package   sdist and wheel, built and installed into an empty venv"
@@ -92,6 +93,9 @@ bench: build $(VENV)/installed-bench
 
 bench-quick: build $(VENV)/installed-bench
 	$(PY) -m bench codec --quick $(BENCH_ARGS)
+
+figures: build $(VENV)/installed-bench
+	$(PY) -m bench codec --update README.md
 
 docs: build $(VENV)/installed-docs
 	$(PY) -m sphinx -W --keep-going -q docs docs/_build

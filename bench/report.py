@@ -61,11 +61,39 @@ def verdicts(suite: Suite) -> list[dict[str, Any]]:
     return found
 
 
+README_HIDES = ("msgspec json", "python floor", "capnpy ÷ ours", "orjson ÷ ours")
+
+
 def markdown(suite: Suite, names: dict[str, str]) -> str:
+    """The table in Markdown, without the columns that are of interest to few."""
     head, lines = table(suite, names)
+    shown = [i for i, name in enumerate(head) if name not in README_HIDES]
+    head, *lines = ([line[i] for i in shown] for line in [head, *lines])
     out = ["| " + " | ".join(head) + " |", "| --- " + "| ---: " * (len(head) - 1) + "|"]
     out += ["| " + " | ".join(line) + " |" for line in lines]
     return "\n".join(out)
+
+
+def update(path: Path, suite: Suite, names: dict[str, str]) -> None:
+    """Put the table between the `figures` comments of a page, with what it was measured on."""
+    text = path.read_text()
+    start = text.index("<!-- figures")
+    start = text.index("\n", start) + 1
+    end = text.index("<!-- end of figures -->")
+    where = machine()
+    versions = ", ".join(f"{names[p]} {v}" for p, v in suite.versions.items() if p != "python")
+    found = verdicts(suite)
+    counts = [
+        f"{sum(x['ok'] for x in judged)} of {len(judged)} {kind}"
+        for kind in ("must", "reach")
+        if (judged := [x for x in found if x["kind"] == kind and x["ok"] is not None])
+    ]
+    lost = ", ".join(dict.fromkeys(x["row"] for x in found if x["ok"] is False))
+    path.write_text(
+        f"{text[:start]}{markdown(suite, names)}\n\n"
+        f"{where['python']}, {where['system']}, {where['cpu']}; {versions}; best of {suite.rounds} "
+        f"rounds. Targets kept: {', '.join(counts)}; not: {lost or 'none'}.\n{text[end:]}"
+    )
 
 
 def _plain(head: list[str], lines: list[list[str]]) -> str:

@@ -61,6 +61,19 @@ def test_a_missed_target_is_said_plainly(capsys: pytest.CaptureFixture[str]) -> 
     assert "must: 1 of 2 kept; not: lost" in shown
 
 
+def test_a_table_goes_between_the_marks_of_a_page(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- figures: x -->\nold\n<!-- end of figures -->\nafter\n")
+    run = suite((Row("won", "Won", targets=(must("pycapnp", 0.5),)),), {"won": {"pycapnp": 2.0}})
+    run.versions.update(pycapnp="1")
+    report.update(page, run, {"pycapnp": "pycapnp"})
+    text = page.read_text()
+    assert "| Won | 2.00 s |" in text
+    assert "old" not in text
+    assert text.startswith("before\n<!-- figures: x -->\n")
+    assert text.endswith("<!-- end of figures -->\nafter\n")
+
+
 def test_the_exponent_is_that_of_the_growth() -> None:
     sizes = [1, 2, 4, 8]
     assert data.exponent(sizes, [3.0 * x for x in sizes]) == pytest.approx(1)
