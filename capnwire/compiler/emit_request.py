@@ -96,7 +96,7 @@ def _types(is_current: bool) -> tuple[Any, Any, Any]:
 
 
 def _grow_members(nodes: list[Node]) -> None:
-    """Give SourceInfo.Member the size that the reference writes, which its schema has no use for."""
+    """Give SourceInfo.Member the size that the reference writes, though it leaves it empty."""
     for node in nodes:
         if node.id == SOURCE_MEMBER and isinstance(node.body, StructBody):
             node.body.data_word_count, node.body.pointer_count = 1, 2

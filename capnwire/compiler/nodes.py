@@ -58,7 +58,9 @@ def prefix_length(display_name: str) -> int:
 
 def _by_ordinal(decls: list[Declaration]) -> list[tuple[int, Declaration]]:
     """Enumerants or methods in the order of their numbers, each with its place in the text."""
-    return sorted(enumerate(decls), key=lambda item: item[1].ordinal.value if item[1].ordinal else 0)
+    return sorted(
+        enumerate(decls), key=lambda item: item[1].ordinal.value if item[1].ordinal else 0,
+    )
 
 
 class NodeBuilder(StructHost):

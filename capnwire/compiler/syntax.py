@@ -37,8 +37,9 @@ class Expression:
 
     int, negative (the magnitude), float, string and binary (bytes): `value`.  relative, absolute,
     import and embed: `value` is a Name (for the last two, the path).  list: `items` are (None,
-    expression).  tuple: `items` are (Name or None, expression).  member: `value` is the Name, `base` what it is taken of.  apply:
-    `base` applied to the tuple `items`.  unknown: a part that did not parse.
+    expression).  tuple: `items` are (Name or None, expression).  member: `value` is the Name,
+    `base` what it is taken of.  apply: `base` applied to the tuple `items`.  unknown: a part that
+    did not parse.
     """
 
     __slots__ = ("base", "end", "items", "kind", "start", "value")

@@ -223,8 +223,12 @@ class Evaluator:
             return ("int", expr.value, None)
         if kind == "negative":
             return self._negative(expr)
-        if kind in ("float", "string", "binary"):
+        if kind == "float":
             return (kind, expr.value, None)
+        if kind == "string":
+            return ("binary" if type.kind == "data" else kind, expr.value, None)
+        if kind == "binary":
+            return (kind, expr.value, None) if type.kind == "data" else self.mismatch(expr, type)
         if kind == "relative":
             return self._word(expr, type)
         if kind in ("absolute", "import", "member", "apply"):
@@ -363,7 +367,7 @@ class Evaluator:
         if wanted == "text":
             return (raw,) if kind == "string" else None
         if wanted == "data":
-            return (raw,) if kind in ("string", "binary") else None
+            return (raw,) if kind == "binary" else None
         if wanted == "anyPointer":
             if kind not in ("struct", "list") or own is None:
                 return None
@@ -382,9 +386,7 @@ class Evaluator:
             return None
         field = body.fields[0]
         if field.type is None:
-            group = Type("struct", type_id=field.group_id, brand=type.brand)
-            inner = self._wrap(expr, kind, raw, own, group)
-            return None if inner is None else {field.name: inner}
+            return None
         matched = self._match(expr, kind, raw, own, bind_type(field.type, type.brand))
         if matched is None:
             return None

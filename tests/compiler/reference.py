@@ -1,6 +1,6 @@
 """Runs the reference's `capnp compile` and reads its requests, by pycapnp, into our model.
 
-Not a test.  `Reference` is given to the tests by conftest.py.
+Not a test.  `Reference` is given to the tests by conftest.py
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import struct
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,6 +16,9 @@ from typing import Any
 from capnwire.schema import model
 
 STD = Path(model.__file__).resolve().parent.parent / "std"
+FILE_ID = "@0xb0b0b0b0b0b0b0b0;\n"
+Check = Callable[..., model.Request]
+"""The fixture `check_same`."""
 POINTER_VALUES = ("list", "struct", "anyPointer")
 
 
@@ -50,18 +53,49 @@ class Reference:
         messages = [line for line in lines if re.search(r": error: ", line)]
         return Outcome(done.stdout if done.returncode == 0 else b"", messages, crashed)
 
-    def read(self, data: bytes) -> model.Request:
-        """The request as our model; pointer values as the bytes of one segment."""
+    def read_version(self, data: bytes) -> tuple[int, int, int]:
+        """The version that wrote a request."""
+        return self._open(data)[1]
+
+    def _open(self, data: bytes) -> tuple[Any, tuple[int, int, int]]:
         reader = next(
             iter(self._request_type.read_multiple_bytes(data, traversal_limit_in_words=1 << 60))
         )
         version = reader.capnpVersion
+        return reader, (version.major, version.minor, version.micro)
+
+    def read(self, data: bytes) -> model.Request:
+        """The request as our model; pointer values as the bytes of one segment."""
+        reader, version = self._open(data)
         return model.Request(
             [_node(node) for node in reader.nodes],
             [_file(file) for file in reader.requestedFiles],
             [_source_info(info) for info in reader.sourceInfo],
-            (version.major, version.minor, version.micro),
+            version,
         )
+
+
+def assert_equal(theirs: model.Request, ours: model.Request) -> None:
+    """Compare part by part, so that a difference is found in one line."""
+    assert [node.display_name for node in ours.nodes] == [
+        node.display_name for node in theirs.nodes
+    ]
+    for name in ("nodes", "source_info", "files"):
+        for their_part, our_part in zip(
+            getattr(theirs, name), getattr(ours, name), strict=True
+        ):
+            assert plain(our_part) == plain(their_part)
+
+
+def plain(part: Any) -> Any:
+    """A record of the model as nested lists that compare well: sets in order, NaN as its name."""
+    if isinstance(part, model._Record):
+        return [type(part).__name__, *(plain(getattr(part, name)) for name in part.__slots__)]
+    if isinstance(part, (list, tuple)):
+        return [plain(item) for item in part]
+    if isinstance(part, frozenset):
+        return sorted(part)
+    return "nan" if part != part else part
 
 
 def _maybe(reader: Any, name: str) -> list[Any] | None:
