@@ -39,7 +39,7 @@ _LATE = {
     "Struct": "capnwire._fast",
     "StructBuilder": "capnwire._fast",
     "StructReader": "capnwire._fast",
-    "is_canonical": "capnwire.wire.copy",
+    "is_canonical": "capnwire.wire.canonical",
     "list_of": "capnwire.message.types",
     "load": "capnwire.loader",
     "load_text": "capnwire.loader",

@@ -27,7 +27,11 @@ cdef class OrphanHolder:
 
 cdef object any_reader(Arena arena, Segment* segment, const uint8_t* place, uint32_t depth)
 cdef object any_builder(BuilderArena arena, Segment* segment, uint8_t* place)
-cdef int store_any(BuilderArena arena, Segment* segment, uint8_t* place, Field* field, PyObject* value) except -1
+cdef int store_any(
+    BuilderArena arena, Segment* segment, uint8_t* place, Field* field, PyObject* value
+) except -1
 cdef object load_capability(Arena arena, Segment* segment, const uint8_t* place, Field* field)
-cdef int store_capability(BuilderArena arena, Segment* segment, uint8_t* place, Field* field, PyObject* value) except -1
+cdef int store_capability(
+    BuilderArena arena, Segment* segment, uint8_t* place, Field* field, PyObject* value
+) except -1
 cdef object disown_field(BuilderArena arena, Segment* segment, uint8_t* place, object info)

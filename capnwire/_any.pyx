@@ -6,20 +6,17 @@ Spec: encoding.md, 1.1 (capability pointers); schema.capnp, Type.anyPointer.
 from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
-from capnwire._convert cimport ref_of
 from capnwire._fast cimport (
-    Struct, arena_bytes, arena_segments, builder_of, check_alive, info_of, reader_of,
+    Struct, builder_of, check_alive, info_of, reader_of,
 )
 from capnwire._info cimport (
     ANY_LIST, ANY_POINTER, ANY_STRUCT, DATA, LIST, STRUCT, TEXT, Field, ListInfo, StructInfo,
-    disallow, info_of_type,
+    disallow,
 )
 from capnwire._lists cimport List, list_builder, list_reader
+from capnwire._message cimport arena_bytes, arena_segments
 from capnwire._python cimport *
-from capnwire._store cimport (
-    new_list, same_elements, store_data, store_new_pointer, store_text, wrong_type, writable_list,
-    writable_struct,
-)
+from capnwire._store cimport new_list, store_new_pointer, wrong_type, writable_list, writable_struct
 from capnwire.wire.arena cimport (
     ARENA_COUNT_MASK, ARENA_MUTABLE, Arena, BuilderArena, BuilderSegment, Segment, capabilities_of,
     check_open, is_dead, nesting_limit_of, new_builder_arena, open_segments,
@@ -31,11 +28,11 @@ from capnwire.wire.builder cimport (
 from capnwire.wire.canonical cimport structs_equal
 from capnwire.wire.copy cimport canonical_struct, copy_pointer
 from capnwire.wire.memory cimport load64
-from capnwire.wire.pointer cimport element_size_of, is_capability, kind_of
+from capnwire.wire.pointer cimport is_capability
 from capnwire.wire.reader cimport (
-    WANT_ANY, BlobRef, ListRef, StructRef, read_blob, read_list, read_struct, read_text,
+    BlobRef, ListRef, StructRef, read_blob, read_list, read_struct, read_text,
 )
-from capnwire.wire.units cimport KIND_LIST, KIND_OTHER, KIND_STRUCT, SIZE_COMPOSITE, word_t
+from capnwire.wire.units cimport SIZE_COMPOSITE, word_t
 
 from capnwire.errors import EncodeError, FramingError, PointerError, SchemaMismatch
 
@@ -195,7 +192,7 @@ cdef inline word_t pointer_of(AnyPointerReader any) except? 0:
 
 
 cdef int as_struct_of_one(AnyPointerReader any, StructRef* out) except -1:
-    """The pointer as a struct that consists of it: what is done to structs can then be done to it."""
+    """The pointer as a struct that consists of it, to compare and hash it as one."""
     check_open(any.arena)
     out.segment = any.segment
     out.data = <uint8_t*>any.place
@@ -287,7 +284,7 @@ cdef class AnyPointerBuilder:
         return load_capability(self.arena, self.segment, check_any(self), NULL)
 
     def set(self, value):
-        """Store a copy of a struct, list, text, bytes, capability or other AnyPointer; None clears."""
+        """Store a copy of a struct, list, text, bytes, AnyPointer or capability; None clears."""
         cdef Orphan old = disown(self.arena, self.segment, check_any(self))
         try:
             store_any(self.arena, self.segment, check_any(self), NULL, <PyObject*>value)
@@ -389,8 +386,8 @@ cdef int copy_any(BuilderArena arena, Segment* segment, uint8_t* place, object s
 
 # ---------------------------------------------------------------- capabilities
 
+# Set by the service layer: `capability_stored(table, value) -> index`, or raises TypeError.
 cdef object capability_stored = None
-"""Set by the service layer: `capability_stored(table, value) -> index`, or raises TypeError."""
 
 
 def set_capability_hook(hook):
@@ -507,7 +504,7 @@ cdef object disown_field(
 
 
 def new_orphan(Struct message, type, size=None):
-    """A new zeroed struct or list of `size` in the message of a builder, which no pointer names yet."""
+    """A new zeroed struct, or list of `size`, in a builder's message, which nothing names yet."""
     check_alive(message)
     if not isinstance(message.arena, BuilderArena):
         raise TypeError("an orphan is made in a builder's message")
@@ -550,7 +547,9 @@ def any_root(segments, traversal_limit_in_words=None, nesting_limit=None):
 def new_any_root(num_first_segment_words=1024, allocate_seg_callable=None):
     """The root pointer of a new, empty message."""
     if not 0 <= num_first_segment_words <= 0x1FFFFFFF:
-        raise ValueError(f"num_first_segment_words is {num_first_segment_words}, but must be 0 to 536870911")
+        raise ValueError(
+            f"num_first_segment_words is {num_first_segment_words}, but must be 0 to 536870911"
+        )
     cdef BuilderArena arena = new_builder_arena(num_first_segment_words, allocate_seg_callable)
     return any_builder(arena, &arena.root_segment.head, arena.root_segment.head.base)
 

@@ -5,7 +5,7 @@ What is eager here (`to_dict`) is lazy in `_fast` (attributes); both load scalar
 """
 
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memset
 
 from capnwire._any cimport any_reader, load_capability
@@ -61,7 +61,7 @@ cdef object load_data(Arena arena, Segment* segment, const uint8_t* place, Field
 
 
 cdef class BlobView:
-    """The exporter behind a memoryview of a Data: it keeps the memory, whatever becomes of the message."""
+    """The exporter behind a memoryview of a Data: it keeps the memory of a closed message."""
 
     cdef object keep               # what owns the memory
     cdef const uint8_t* data
@@ -98,7 +98,7 @@ cdef int from_memory(BlobView blob, Py_buffer* view, int flags) except -1:
 cdef object view_of_data(
     Arena arena, Segment* segment, const uint8_t* place, Field* field, bint writable
 ):
-    """A memoryview of a Data in place; it pins the buffer and outlives the closing of the message."""
+    """A memoryview of a Data in place; it pins the buffer, also when the message is closed."""
     cdef BlobRef blob
     cdef word_t pointer
     cdef PyObject* home = <PyObject*>arena
@@ -179,7 +179,7 @@ cdef dict to_dict(StructInfo info, Arena arena, StructRef* struct, int options):
     """A dict of everything in a struct, made in one go."""
     cdef Walk walk
     # The pin is held so that nobody can close the buffer while the loop runs.
-    pin = arena.pin
+    _pin = arena.pin
     walk.options = options
     walk.level = 0
     walk.unpaid = 8 * 1024 * 1024
@@ -189,7 +189,7 @@ cdef dict to_dict(StructInfo info, Arena arena, StructRef* struct, int options):
 cdef list to_list(ListInfo info, Arena arena, ListRef* items, int options):
     """A list of everything in a list, made in one go."""
     cdef Walk walk
-    pin = arena.pin
+    _pin = arena.pin
     walk.options = options
     walk.level = 0
     walk.unpaid = 8 * 1024 * 1024
@@ -249,7 +249,6 @@ cdef object enum_to_object(Field* field, const uint8_t* data, uint32_t bits):
 cdef object field_to_object(Field* field, Arena arena, StructRef* struct, Walk* walk):
     """The whole value of any field."""
     cdef const uint8_t* place = NULL
-    cdef StructRef inner
     if field.kind < ENUM:
         return load_scalar(field, struct.data, struct.bits)
     if field.kind == ENUM:
@@ -287,7 +286,7 @@ cdef object pointer_to_object(
 
 
 cdef object empty_to_object(StructInfo info, Arena arena, StructRef* struct, Walk* walk):
-    """An absent struct in a verbose dict: its defaults, and None where a type would recur for ever."""
+    """An absent struct in a verbose dict: its defaults; None where a type would recur for ever."""
     cdef uint32_t level = walk.level
     if info in EMPTY_IN_PROGRESS:
         return None

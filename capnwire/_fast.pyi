@@ -1,7 +1,7 @@
 """The compiled face: struct objects, opening and making messages."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NoReturn, final
+from typing import Any, NoReturn
 
 from typing_extensions import Buffer, Self, disjoint_base
 
@@ -23,13 +23,6 @@ class MessageSize:
     def __init__(self, word_count: int, cap_count: int) -> None: ...
     def __eq__(self, other: object) -> bool: ...
     def __hash__(self) -> int: ...
-
-@final
-class MessageIterator(Iterator[Any]):
-    """Readers over the messages of a buffer, one after the other; they share its pin."""
-
-    def __iter__(self) -> Self: ...
-    def __next__(self) -> Any: ...
 
 @disjoint_base
 class Struct:

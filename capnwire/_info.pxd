@@ -80,7 +80,7 @@ cdef class StructInfo:
     cdef Field* fields
     cdef Field** plain                   # fields outside the union, in order
     cdef Field** members                 # union members by discriminant
-    cdef PyObject* reader_type           # borrowed from `Reader` and `Builder`; NULL until completed
+    cdef PyObject* reader_type           # borrowed from `Reader`, `Builder`; NULL until completed
     cdef PyObject* builder_type
     cdef uint32_t count
     cdef uint32_t plain_count

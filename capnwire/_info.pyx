@@ -7,12 +7,11 @@ getset a field: 48-byte instances that the collector does not track.
 
 from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.object cimport PyObject
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport calloc, free
 
-from capnwire._fast cimport (
-    builder_slots, class_functions, reader_slots, struct_bases, type_call,
-)
+from capnwire._fast cimport builder_slots, reader_slots, struct_bases
+from capnwire._message cimport class_functions, type_call
 from capnwire.wire.arena cimport Arena, arena_over, UNLIMITED
 from capnwire.wire.units cimport (
     SIZE_BIT, SIZE_BYTE, SIZE_COMPOSITE, SIZE_EIGHT, SIZE_FOUR, SIZE_POINTER, SIZE_TWO, SIZE_VOID,
@@ -89,8 +88,8 @@ cdef int disallow(object type) except -1:
 cdef class EnumValue:
     """A value of an enum: equal to its number and to its name.
 
-    `name` is None for a number that the schema does not know; such a value survives reading and writing.  It hashes
-    as its name, so it finds itself by name in a dict, but not by number.
+    `name` is None for a number that the schema does not know; such a value survives reading and
+    writing.  It hashes as its name, so it finds itself by name in a dict, but not by number.
     """
 
     def __str__(self):
@@ -266,9 +265,9 @@ cdef class StructInfo:
     def define(self, str qualname, str module, list fields, uint32_t discriminant_offset):
         """Fill the table and make the types: called by the completer.
 
-        `fields` holds (name, kind, offset, mask, sub, default, discriminant): offset in units of the field's
-        size; mask the raw bits of the default; default None or a segment that starts with the pointer;
-        discriminant None outside a union.
+        `fields` holds (name, kind, offset, mask, sub, default, discriminant): offset in units of
+        the field's size; mask the raw bits of the default; default None or a segment that starts
+        with the pointer; discriminant None outside a union.
         """
         cdef uint32_t count = <uint32_t>len(fields)
         self.fields = <Field*>calloc(count + 1, sizeof(Field))
@@ -347,7 +346,7 @@ cdef str intern_name(str name):
 
 
 cdef Arena default_arena(bytes segment):
-    """An arena over a default value, which is trusted: it was checked when the schema was loaded."""
+    """An arena over a default value, which was checked when the schema was loaded."""
     cdef Arena arena = arena_over(
         segment, <const uint8_t*>PyBytes_AS_STRING(segment), <uint32_t>(len(segment) >> 3), None,
         None,
@@ -360,6 +359,8 @@ cdef PyGetSetDef* slot_table(StructInfo info, bint building, object base) except
     """One getset a field; a field named like a method leaves the method (reach it by `[name]`)."""
     cdef PyGetSetDef* table = <PyGetSetDef*>calloc(info.count + 1, sizeof(PyGetSetDef))
     cdef uint32_t i, at = 0
+    cdef void* getter = NULL
+    cdef void* setter = NULL
     if table == NULL:
         raise MemoryError
     for i in range(info.count):
@@ -370,9 +371,10 @@ cdef PyGetSetDef* slot_table(StructInfo info, bint building, object base) except
         info.keep.append(encoded)
         table[at].name = PyBytes_AS_STRING(encoded)
         if building:
-            builder_slots(&table[at].get, &table[at].set)
+            builder_slots(&getter, &setter)
         else:
-            reader_slots(&table[at].get)
+            reader_slots(&getter)
+        table[at].get, table[at].set = getter, setter
         table[at].closure = &info.fields[i]
         at += 1
     return table

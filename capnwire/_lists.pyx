@@ -4,30 +4,27 @@ Spec: encoding.md, 1.1 (Lists) and 1.3 (lists of another version).
 """
 
 cimport cython
-from cpython.object cimport Py_EQ, Py_NE, PyObject
+from cpython.object cimport PyObject
 from cpython.slice cimport PySlice_AdjustIndices, PySlice_Unpack
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
 from capnwire._any cimport any_builder, any_reader, disown_field, load_capability
-from capnwire._convert cimport BASE64, VERBOSE, load_data, locate_list, locate_struct, to_list
+from capnwire._convert cimport BASE64, VERBOSE, load_data, locate_list, to_list
 from capnwire._fast cimport builder_of, late, new_struct, reader_of
 from capnwire._info cimport (
-    BOOL, DATA, ENUM, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, INTERFACE, LIST, STRUCT, TEXT,
-    UINT8, UINT16, UINT32, UINT64, ListInfo, StructInfo, complete, disallow,
+    BOOL, DATA, ENUM, FLOAT32, FLOAT64, INT8, INT16, INT32, INTERFACE, LIST, STRUCT, TEXT,
+    UINT8, UINT16, UINT32, ListInfo, StructInfo, disallow,
 )
 from capnwire._load cimport load_scalar, load_text
 from capnwire._python cimport *
-from capnwire._store cimport (
-    new_blob, new_list, same_elements, store_element, writable_list, writable_struct,
-)
+from capnwire._store cimport new_blob, new_list, same_elements, store_element, writable_list
 from capnwire.wire.arena cimport (
     ARENA_COUNT_MASK, ARENA_MUTABLE, Arena, BuilderArena, BuilderSegment, closed_error, is_dead,
 )
-from capnwire.wire.builder cimport adopt, erase, init_struct
+from capnwire.wire.builder cimport adopt, erase
 from capnwire.wire.canonical cimport lists_equal
 from capnwire.wire.copy cimport canonical_list
-from capnwire.wire.memory cimport load64
 from capnwire.wire.reader cimport ListRef, StructRef
 
 from capnwire.errors import EncodeError, EncodeTypeError, LimitError
@@ -151,8 +148,8 @@ cdef class List:
     def __iter__(self):
         cdef ListIterator iterator = ListIterator.__new__(ListIterator)
         check_list(self)
-        if self.info.element.kind == STRUCT and (<StructInfo>self.info.element.sub).reader_type == NULL:
-            complete(<StructInfo>self.info.element.sub)
+        if self.info.element.kind == STRUCT:
+            (<StructInfo>self.info.element.sub).ensure()
         iterator.items = self
         return iterator
 
@@ -225,7 +222,9 @@ cdef class List:
         cdef uint32_t flags = self.arena.first.id
         cdef ListRef ref = self.ref
         if (flags & ARENA_COUNT_MASK) == 0 or flags & ARENA_MUTABLE:
-            raise TypeError("unhashable: this list is in a builder or over a buffer that can change")
+            raise TypeError(
+                "unhashable: this list is in a builder or over a buffer that can change"
+            )
         return hash(canonical_list(self.arena, &ref))
 
     def __str__(self):
@@ -377,7 +376,9 @@ cdef class ListBuilder(List):
         count = PySlice_AdjustIndices(self.ref.count, &start, &stop, step)
         values = list(value)
         if len(values) != count:
-            raise ValueError(f"{len(values)} values for a slice of {count}: a list keeps its length")
+            raise ValueError(
+                f"{len(values)} values for a slice of {count}: a list keeps its length"
+            )
         for i in range(count):
             element = values[i]
             store_element(
@@ -390,7 +391,7 @@ cdef class ListBuilder(List):
         self[index] = value
 
     def init(self, index, size=None):
-        """Start an element anew: a list of `size`, a Text or Data of `size` bytes, or a zeroed struct."""
+        """Start an element anew: a list of `size`, a blob of `size` bytes, or a zeroed struct."""
         cdef uint8_t* place
         cdef ListRef inner
         cdef uint32_t kind = self.info.element.kind

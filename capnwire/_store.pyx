@@ -1,7 +1,8 @@
 """Storing values: type and range are checked here, for slots, keywords, dicts and lists alike.
 
-A refused value leaves its field as it was.  The order in which a mapping gives its keys is the order of allocation,
-as in the reference.  Spec: encoding.md, 1.1 (defaults, unions) and 1.7 (allocation).
+A refused value leaves its field as it was.  The order in which a mapping gives its keys is the
+order of allocation, as in the reference.  Spec: encoding.md, 1.1 (defaults, unions) and 1.7
+(allocation).
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -536,7 +537,7 @@ cdef int merge_dict(
         if guess >= info.count or info.fields[guess].name != key:
             guess = find_field(info, <object>key).index
         # Held, as storing may run code that takes it out of the dict.
-        held = <object>value
+        _held = <object>value
         store(arena, struct.segment, struct.data, struct.bits, &info.fields[guess], value)
         guess += 1
     return 0
@@ -545,7 +546,7 @@ cdef int merge_dict(
 cdef int writable_struct(
     BuilderArena arena, Segment* segment, uint8_t* place, Field* field, StructRef* out
 ) except -1:
-    """The struct of a pointer field, to be written: made (from its default) when null, grown when small."""
+    """The struct of a pointer field, to be written: made when null, grown when too small."""
     cdef StructInfo info = <StructInfo>field.sub
     cdef StructRef initial
     cdef PyObject* home
@@ -603,8 +604,7 @@ cdef int store_list(
     """Any sequence, list of a message, or buffer of numbers."""
     cdef ListInfo info = <ListInfo>field.sub
     cdef ListRef items
-    cdef Py_ssize_t i, count
-    cdef PyObject* item
+    cdef Py_ssize_t count
     if PyList_CheckExact(value) or PyTuple_CheckExact(value):
         sequence = <object>value
     elif isinstance(<object>value, List):

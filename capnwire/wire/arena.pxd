@@ -39,8 +39,8 @@ cdef class SegmentTable:
 cdef class Arena:
     """A message being read: 48 bytes, not tracked by the collector.
 
-    `first` is segment 0; its `id` holds the number of segments (24 bits; 0 = this is a BuilderArena)
-    and ARENA_* flags.  `first.base` is NULL once the message is closed.
+    `first` is segment 0; its `id` holds the number of segments (24 bits; 0 = this is a
+    BuilderArena) and ARENA_* flags.  `first.base` is NULL once the message is closed.
     """
 
     cdef object pin                # bytes, Pin or SegmentTable; None when closed
@@ -59,7 +59,7 @@ cdef struct BuilderSegment:
     Segment head                   # must stay first: a Segment* of a builder points here
     uint32_t capacity              # words
     uint64_t* dead                 # NULL, or one bit a word: objects that were overwritten
-    void* owner                    # NULL: the memory is ours; else the Py_buffer* of the allocator's
+    void* owner                    # NULL: the memory is ours; else the allocator's Py_buffer*
 
 
 cdef class BuilderArena(Arena):
@@ -71,7 +71,7 @@ cdef class BuilderArena(Arena):
     cdef uint32_t more_capacity
     cdef uint64_t next_words       # size of the next segment, by the reference's growth
     cdef object capabilities       # None, or the list that capability pointers index
-    cdef object allocator          # None, or the caller's `allocate(words) -> zeroed writable buffer`
+    cdef object allocator          # None, or the caller's allocate(words) -> zeroed buffer
 
 
 cdef int64_t DEFAULT_TRAVERSAL_WORDS
@@ -93,7 +93,9 @@ cdef object capabilities_of(Arena arena)
 cdef SegmentTable attach_table(Arena arena, object nesting)
 cdef BuilderArena new_builder_arena(uint64_t first_words, object allocator=*)
 cdef int64_t UNLIMITED
-cdef uint8_t* arena_allocate(BuilderArena arena, words_t words, BuilderSegment** segment) except NULL
+cdef uint8_t* arena_allocate(
+    BuilderArena arena, words_t words, BuilderSegment** segment
+) except NULL
 cdef int mark_dead(BuilderSegment* segment, const uint8_t* data, words_t words) except -1
 cdef bint is_dead(BuilderSegment* segment, const uint8_t* data) noexcept nogil
 cdef BuilderSegment* builder_segment(BuilderArena arena, uint32_t id) noexcept
@@ -103,8 +105,8 @@ cdef int64_t capability_for_copy(BuilderArena target, Arena source, uint32_t ind
 cdef inline int charge(Arena arena, words_t words) except -1:
     """Take `words` from the traversal budget before they are read.
 
-    Charged before the read: a list of Void costs one word for each element, or an 8-byte pointer could name
-    2**29 of them (encoding.md, 1.4).
+    Charged before the read: a list of Void costs one word for each element, or an 8-byte pointer
+    could name 2**29 of them (encoding.md, 1.4).
     """
     arena.budget -= <int64_t>words
     if arena.budget < 0:

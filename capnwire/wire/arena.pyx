@@ -266,7 +266,9 @@ cdef int budget_spent(Arena arena, words_t words) except -1:
     cdef uint32_t i, renewals
     if flags & ARENA_STRICT:
         arena.budget += <int64_t>words
-        raise LimitError("what is left of traversal_limit_in_words", limit=arena.budget, wanted=words)
+        raise LimitError(
+            "what is left of traversal_limit_in_words", limit=arena.budget, wanted=words
+        )
     for i in range(segment_count(arena)):
         total += segment_at(arena, i).words
     if total > limit:
@@ -333,7 +335,9 @@ cdef int obtain_memory(
     """Zeroed memory for a segment, from the cache, the heap or the caller's allocator."""
     global cached_count
     if words > MAX_SEGMENT_WORDS:
-        raise EncodeError(f"a segment of {words} words is wanted, but {MAX_SEGMENT_WORDS} is the most")
+        raise EncodeError(
+            f"a segment of {words} words is wanted, but {MAX_SEGMENT_WORDS} is the most"
+        )
     if arena.allocator is not None:
         return memory_from_caller(arena, segment, words)
     if words == CACHED_WORDS and cached_count > 0:

@@ -1,7 +1,7 @@
 """Writing in place: allocation, pointers and landing pads, upgrades, zeroing, orphans.
 
-Allocation follows the reference (the pointer's own segment, else the last one with a landing pad, else
-a new one), so that equal build orders give equal bytes.  Spec: encoding.md, 1.3 and 1.7.
+Allocation follows the reference (the pointer's own segment, else the last one with a landing pad,
+else a new one), so that equal build orders give equal bytes.  Spec: encoding.md, 1.3 and 1.7.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
@@ -16,8 +16,8 @@ from capnwire.wire.units cimport word_t, words_t
 cdef class Orphan:
     """An object of a builder that no pointer of its message names (yet, or any more).
 
-    `tag` is the pointer without its offset, or a whole far or capability pointer; 0 = null.  Dropping an orphan
-    zeroes the object.
+    `tag` is the pointer without its offset, or a whole far or capability pointer; 0 = null.
+    Dropping an orphan zeroes the object.
     """
 
     cdef BuilderArena arena
@@ -46,7 +46,9 @@ cdef int get_list(
     BuilderArena arena, Segment* segment, uint8_t* place, uint32_t wanted, uint32_t data_words,
     uint32_t pointers, ListRef* out,
 ) except -1
-cdef int set_capability(BuilderArena arena, Segment* segment, uint8_t* place, uint32_t index) except -1
+cdef int set_capability(
+    BuilderArena arena, Segment* segment, uint8_t* place, uint32_t index
+) except -1
 cdef Orphan disown(BuilderArena arena, Segment* segment, uint8_t* place)
 cdef int adopt(BuilderArena arena, Segment* segment, uint8_t* place, Orphan orphan) except -1
 cdef Orphan new_orphan_struct(BuilderArena arena, uint32_t data_words, uint32_t pointers)

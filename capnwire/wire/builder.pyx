@@ -8,7 +8,7 @@ from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
 from capnwire.wire.arena cimport (
-    Arena, BuilderArena, BuilderSegment, Segment, arena_allocate, builder_segment, mark_dead,
+    BuilderArena, BuilderSegment, Segment, arena_allocate, builder_segment, mark_dead,
 )
 from capnwire.wire.memory cimport load64, store64
 from capnwire.wire.pointer cimport (
@@ -16,12 +16,10 @@ from capnwire.wire.pointer cimport (
     far_segment, kind_of, list_count_of, list_shape, list_words, pointer_count_of, struct_shape,
     tag_count_of, with_offset,
 )
-from capnwire.wire.reader cimport (
-    WANT_ANY, ListRef, StructRef, not_a_struct, read_list, resolve,
-)
+from capnwire.wire.reader cimport ListRef, StructRef, not_a_struct, read_list, resolve
 from capnwire.wire.units cimport (
-    KIND_FAR, KIND_LIST, KIND_OTHER, KIND_STRUCT, MAX_LIST_ELEMENTS, MAX_SEGMENT_WORDS, SIZE_BIT,
-    SIZE_COMPOSITE, SIZE_POINTER, SIZE_VOID, word_t, words_t,
+    KIND_FAR, KIND_LIST, KIND_OTHER, KIND_STRUCT, MAX_LIST_ELEMENTS, MAX_SEGMENT_WORDS,
+    SIZE_COMPOSITE, SIZE_POINTER, word_t, words_t,
 )
 
 from capnwire.errors import EncodeError, SchemaMismatch
@@ -386,12 +384,12 @@ cdef int get_list(
 ) except -1:
     """The list at a non-null pointer, seen as elements of size `wanted`.
 
-    Struct lists that are too small, and primitive lists wanted as structs, are moved to a larger place.
+    Struct lists that are too small, and primitive lists wanted as structs, are moved to a larger
+    place.
 
     Raises:
         PointerError: the elements on the wire cannot be seen that way.
     """
-    cdef words_t count
     read_list(arena, segment, place, load64(place), NO_DEPTH_LIMIT, wanted, out)
     out.depth = 0
     if wanted != SIZE_COMPOSITE:
@@ -453,7 +451,6 @@ cdef class Orphan:
     """
 
     def __dealloc__(self):
-        cdef EraseStack stack
         if self.tag and self.arena is not None and kind_of(self.tag) != KIND_OTHER:
             try:
                 drop_orphan(self)

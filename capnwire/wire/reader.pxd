@@ -23,7 +23,7 @@ cdef enum:
 cdef struct StructRef:
     Segment* segment
     uint8_t* data
-    uint32_t bits            # of the data section; 8, 16, 32 when a primitive list is read as structs
+    uint32_t bits            # of the data section; 8 to 32 when a primitive list is read as structs
     uint16_t pointers        # the pointer section starts at data + bits / 8
     uint16_t depth           # nesting levels left below this struct
 
