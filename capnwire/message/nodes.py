@@ -43,13 +43,11 @@ from capnwire.schema.model import (
 )
 
 if TYPE_CHECKING:
-    from capnwire._fast import StructBuilder, StructReader
+    from capnwire._fast import StructReader
 
 __all__ = [
-    "fill_file",
-    "fill_node",
-    "fill_source_info",
     "node_reader",
+    "node_to_dict",
     "read_node",
     "read_request",
     "schema_types",
@@ -348,219 +346,179 @@ def _read_identifier(reader: Any) -> Identifier:
 
 def node_reader(node: Node) -> StructReader:
     """A node as a message of its own: what reflection gives as `.node`."""
-    builder = schema_types().Node.new_message(64)
-    fill_node(builder, node)
     kind: Any = schema_types().Node
-    reader: StructReader = kind.from_bytes(builder.to_bytes())
+    reader: StructReader = kind.from_bytes(kind.new_message(64, **node_to_dict(node)).to_bytes())
     return reader
 
 
-def fill_node(builder: StructBuilder, node: Node) -> None:
-    """Write a node into an empty builder of schema.capnp's `Node`.
 
-    The order of allocation is that of the calls here; copy the result where another is wanted.
-    """
-    target: Any = builder
-    target["id"], target["displayName"] = node.id, node.display_name
-    target["displayNamePrefixLength"] = node.display_name_prefix_length
-    target["scopeId"], target["isGeneric"] = node.scope_id, node.is_generic
-    target["startByte"], target["endByte"] = node.start_byte, node.end_byte
-    _fill_list(target, "parameters", node.parameters, _fill_name)
-    _fill_list(target, "nestedNodes", node.nested, _fill_nested)
-    _fill_list(target, "annotations", node.annotations, _fill_annotation)
+def node_to_dict(node: Node, *, positions: bool = True) -> dict[str, Any]:
+    """What `from_dict` makes schema.capnp's `Node` of; `positions` as of 1.1 on."""
+    made: dict[str, Any] = {
+        "id": node.id, "displayName": node.display_name,
+        "displayNamePrefixLength": node.display_name_prefix_length, "scopeId": node.scope_id,
+        "isGeneric": node.is_generic,
+    }
+    if positions:
+        made["startByte"], made["endByte"] = node.start_byte, node.end_byte
+    if node.nested is not None:
+        made["nestedNodes"] = [{"name": name, "id": id} for name, id in node.nested]
+    if node.parameters is not None:
+        made["parameters"] = [{"name": name} for name in node.parameters]
+    _add_annotations(made, node.annotations)
     body = node.body
-    if isinstance(body, FileBody):
-        target["file"] = None
-    elif isinstance(body, StructBody):
-        _fill_struct(target.init("struct"), body)
+    if isinstance(body, StructBody):
+        made["struct"] = _struct(body)
     elif isinstance(body, EnumBody):
-        _fill_list(target.init("enum"), "enumerants", body.enumerants, _fill_enumerant)
+        made["enum"] = {"enumerants": [_member(item) for item in body.enumerants]}
     elif isinstance(body, InterfaceBody):
-        interface = target.init("interface")
-        _fill_list(interface, "methods", body.methods, _fill_method)
-        _fill_list(interface, "superclasses", body.superclasses, _fill_superclass)
+        made["interface"] = _interface(body)
     elif isinstance(body, ConstBody):
-        const = target.init("const")
-        _fill_type(const.init("type"), body.type)
-        _fill_value(const, "value", body.value)
+        made["const"] = {"type": _type(body.type), "value": _value(body.value)}
+    elif isinstance(body, AnnotationBody):
+        made["annotation"] = _annotation_body(body)
     else:
-        annotation = target.init("annotation")
-        _fill_type(annotation.init("type"), body.type)
-        for name, field in _TARGET_FIELDS:
-            annotation[field] = name in body.targets
+        made["file"] = None
+    return made
 
 
-def _fill_list(
-    target: Any, name: str, items: list[Any] | None, fill: Callable[[Any, Any], None]
-) -> None:
-    if items is None:
-        return
-    made = target.init(name, len(items))
-    for index, item in enumerate(items):
-        fill(made[index], item)
+def _add_annotations(made: dict[str, Any], annotations: list[Annotation] | None) -> None:
+    if annotations is not None:
+        made["annotations"] = [
+            {
+                "id": item.id, "value": _value(item.value),
+                "brand": {} if item.brand is None else _brand(item.brand),
+            }
+            for item in annotations
+        ]
 
 
-def _fill_name(target: Any, name: str) -> None:
-    target["name"] = name
+def _member(item: Any) -> dict[str, Any]:
+    """What fields, enumerants and methods have in common."""
+    made = {"name": item.name, "codeOrder": item.code_order}
+    _add_annotations(made, item.annotations)
+    return made
 
 
-def _fill_nested(target: Any, entry: tuple[str, int]) -> None:
-    target["name"], target["id"] = entry
+def _struct(body: StructBody) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "dataWordCount": body.data_word_count, "pointerCount": body.pointer_count,
+        "preferredListEncoding": body.preferred_list_encoding, "isGroup": body.is_group,
+        "discriminantCount": body.discriminant_count,
+        "discriminantOffset": body.discriminant_offset,
+    }
+    if body.fields is not None:
+        made["fields"] = [_field(field) for field in body.fields]
+    return made
 
 
-def _fill_struct(target: Any, body: StructBody) -> None:
-    target["dataWordCount"], target["pointerCount"] = body.data_word_count, body.pointer_count
-    target["preferredListEncoding"] = body.preferred_list_encoding
-    target["isGroup"] = body.is_group
-    target["discriminantCount"] = body.discriminant_count
-    target["discriminantOffset"] = body.discriminant_offset
-    _fill_list(target, "fields", body.fields, _fill_field)
-
-
-def _fill_field(target: Any, field: Field) -> None:
-    target["name"], target["codeOrder"] = field.name, field.code_order
-    _fill_list(target, "annotations", field.annotations, _fill_annotation)
-    target["discriminantValue"] = field.discriminant_value
-    if field.type is None:
-        target.init("group")["typeId"] = field.group_id
+def _field(field: Field) -> dict[str, Any]:
+    made = _member(field)
+    made["discriminantValue"] = field.discriminant_value
+    if field.type is not None:
+        assert field.default_value is not None
+        made["slot"] = {
+            "offset": field.offset, "type": _type(field.type),
+            "defaultValue": _value(field.default_value),
+            "hadExplicitDefault": field.had_explicit_default,
+        }
     else:
-        slot = target.init("slot")
-        slot["offset"] = field.offset
-        _fill_type(slot.init("type"), field.type)
-        if field.default_value is not None:
-            _fill_value(slot, "defaultValue", field.default_value)
-        slot["hadExplicitDefault"] = field.had_explicit_default
-    if field.ordinal is not None:
-        target["ordinal"]["explicit"] = field.ordinal
-
-
-def _fill_enumerant(target: Any, item: Enumerant) -> None:
-    target["name"], target["codeOrder"] = item.name, item.code_order
-    _fill_list(target, "annotations", item.annotations, _fill_annotation)
-
-
-def _fill_method(target: Any, method: Method) -> None:
-    target["name"], target["codeOrder"] = method.name, method.code_order
-    target["paramStructType"] = method.param_struct_type
-    target["resultStructType"] = method.result_struct_type
-    _fill_list(target, "annotations", method.annotations, _fill_annotation)
-    _fill_brand(target, "paramBrand", method.param_brand)
-    _fill_brand(target, "resultBrand", method.result_brand)
-    _fill_list(target, "implicitParameters", method.implicit_parameters, _fill_name)
-
-
-def _fill_superclass(target: Any, base: Superclass) -> None:
-    target["id"] = base.id
-    _fill_brand(target, "brand", base.brand)
-
-
-def _fill_annotation(target: Any, annotation: Annotation) -> None:
-    target["id"] = annotation.id
-    _fill_value(target, "value", annotation.value)
-    _fill_brand(target, "brand", annotation.brand)
-    if annotation.brand is None:
-        target.init("brand")
-
-
-def _fill_brand(target: Any, name: str, brand: Brand | None) -> None:
-    if brand is not None:
-        _fill_list(target.init(name), "scopes", brand.scopes, _fill_scope)
-
-
-def _fill_scope(target: Any, scope: BrandScope) -> None:
-    target["scopeId"] = scope.scope_id
-    if scope.bindings is None:
-        target["inherit"] = None
+        made["group"] = {"typeId": field.group_id}
+    if field.ordinal is None:
+        made["ordinal"] = {"implicit": None}
     else:
-        _fill_list(target, "bind", scope.bindings, _fill_binding)
+        made["ordinal"] = {"explicit": field.ordinal}
+    return made
 
 
-def _fill_binding(target: Any, binding: Binding) -> None:
-    if binding.type is None:
-        target["unbound"] = None
-    else:
-        _fill_type(target.init("type"), binding.type)
+def _interface(body: InterfaceBody) -> dict[str, Any]:
+    bases = []
+    for base in body.superclasses:
+        made: dict[str, Any] = {"id": base.id}
+        if base.brand is not None:
+            made["brand"] = _brand(base.brand)
+        bases.append(made)
+    return {"methods": [_method(method) for method in body.methods], "superclasses": bases}
 
 
-def _fill_type(target: Any, type: Type) -> None:
+def _method(method: Method) -> dict[str, Any]:
+    made = _member(method)
+    made["paramStructType"] = method.param_struct_type
+    made["resultStructType"] = method.result_struct_type
+    made["implicitParameters"] = [{"name": name} for name in method.implicit_parameters]
+    if method.param_brand is not None:
+        made["paramBrand"] = _brand(method.param_brand)
+    if method.result_brand is not None:
+        made["resultBrand"] = _brand(method.result_brand)
+    return made
+
+
+def _annotation_body(body: AnnotationBody) -> dict[str, Any]:
+    made: dict[str, Any] = {"type": _type(body.type)}
+    for target in body.targets:
+        made[f"targets{target.capitalize()}"] = True
+    return made
+
+
+def _brand(brand: Brand) -> dict[str, Any]:
+    scopes = []
+    for scope in brand.scopes:
+        made: dict[str, Any] = {"scopeId": scope.scope_id}
+        if scope.bindings is None:
+            made["inherit"] = None
+        else:
+            made["bind"] = [
+                {"unbound": None} if binding.type is None else {"type": _type(binding.type)}
+                for binding in scope.bindings
+            ]
+        scopes.append(made)
+    return {"scopes": scopes}
+
+
+def _type(type: Type) -> dict[str, Any]:
     kind = type.kind
     if kind == "list":
-        if type.element is None:
-            raise SchemaError("a list type without an element type cannot be written")
-        _fill_type(target.init("list").init("elementType"), type.element)
-    elif kind in ("enum", "struct", "interface"):
-        named = target.init(kind)
-        named["typeId"] = type.type_id
-        _fill_brand(named, "brand", type.brand)
-    elif kind != "anyPointer":
-        target[kind] = None
-    elif type.any_kind in ("parameter", "implicitMethodParameter"):
-        parameter = target.init(kind).init(type.any_kind)
-        parameter["parameterIndex"] = type.parameter_index
-        if type.any_kind == "parameter":
-            parameter["scopeId"] = type.scope_id
-    else:
-        target.init(kind).init("unconstrained")[type.any_kind] = None
+        assert type.element is not None
+        return {"list": {"elementType": _type(type.element)}}
+    if kind in ("enum", "struct", "interface"):
+        made: dict[str, Any] = {"typeId": type.type_id}
+        if type.brand is not None:
+            made["brand"] = _brand(type.brand)
+        return {kind: made}
+    if kind != "anyPointer":
+        return {kind: None}
+    if type.any_kind == "parameter":
+        inner: dict[str, Any] = {
+            "scopeId": type.scope_id, "parameterIndex": type.parameter_index,
+        }
+        return {"anyPointer": {"parameter": inner}}
+    if type.any_kind == "implicitMethodParameter":
+        inner = {"parameterIndex": type.parameter_index}
+        return {"anyPointer": {"implicitMethodParameter": inner}}
+    return {"anyPointer": {"unconstrained": {type.any_kind: None}}}
 
 
-def _fill_value(parent: Any, name: str, value: Value) -> None:
+def _value(value: Value) -> Any:
     kind, content = value.kind, value.value
-    if kind in ("float32", "float64") and content != content:
-        parent[name] = _nan_value(value)
-        return
-    target = parent.init(name)
-    if kind in _POINTER_VALUES:
-        if isinstance(content, bytes):
-            target[kind] = any_root([content])
-        else:
-            target.init(kind)
-    elif kind in ("text", "data") and content is None:
-        target.clear(kind)
-    else:
-        target[kind] = content
+    if kind in _POINTER_VALUES and isinstance(content, bytes):
+        # Defaults hold nothing that amplifies: they were copied when they were read.
+        content = any_root([content], 1 << 60)
+    elif kind in ("float32", "float64") and content != content:
+        return _raw_value(kind, value.bits, b"")
+    elif kind == "text" and isinstance(content, bytes):
+        try:
+            return {kind: content.decode()}
+        except UnicodeDecodeError:
+            return _raw_value(kind, 0, content + b"\0")
+    return {kind: content}
 
 
-def _nan_value(value: Value) -> Any:
-    """A NaN with exactly its bits, which assigning a Python float need not keep."""
-    kind: Any = schema_types().Value
-    pointer = 2 << 32 | 1 << 48
-    which, low, high = (10, value.bits, 0) if value.kind == "float32" else (11, 0, value.bits)
-    return kind.from_segments([packing.pack("<QHxxIQQ", pointer, which, low, high, 0)])
-
-
-def fill_source_info(builder: StructBuilder, info: SourceInfo) -> None:
-    """Write a node's doc comments and positions into an empty builder of `Node.SourceInfo`."""
-    target: Any = builder
-    target["id"], target["startByte"], target["endByte"] = info.id, info.start_byte, info.end_byte
-    if info.doc_comment is not None:
-        target["docComment"] = info.doc_comment
-    _fill_list(target, "members", info.members, _fill_source_member)
-
-
-def _fill_source_member(target: Any, member: SourceMember) -> None:
-    if member.doc_comment is not None:
-        target["docComment"] = member.doc_comment
-
-
-def fill_file(builder: StructBuilder, file: RequestedFile, *, identifiers: bool = True) -> None:
-    """Write a requested file into an empty builder of `RequestedFile`.
-
-    `identifiers=False` leaves the pointer that holds resolved names null, as compilers before
-    1.1 did.
-    """
-    target: Any = builder
-    target["id"], target["filename"] = file.id, file.filename
-    _fill_list(target, "imports", file.imports, _fill_nested)
-    if identifiers:
-        _fill_list(
-            target.init("fileSourceInfo"), "identifiers", file.identifiers or [], _fill_identifier
-        )
-
-
-def _fill_identifier(target: Any, item: Identifier) -> None:
-    target["startByte"], target["endByte"] = item.start_byte, item.end_byte
-    if item.member is None:
-        target["typeId"] = item.type_id
-    else:
-        member = target.init("member")
-        member["parentTypeId"], member["ordinal"] = item.member
+def _raw_value(kind: str, bits: int, text: bytes) -> Any:
+    """A Value by its bits: a NaN, which a Python float need not keep, or a Text that is not UTF-8."""
+    reader: Any = schema_types().Value
+    low, high = (bits, 0) if kind == "float32" else (0, bits)
+    words = packing.pack(
+        "<QHxxIQQ", 2 << 32 | 1 << 48, {"float32": 10, "float64": 11, "text": 12}[kind], low, high,
+        1 | 2 << 32 | len(text) << 35 if text else 0,
+    )
+    return reader.from_segments([words + text + b"\0" * (-len(text) % 8)])

@@ -67,12 +67,11 @@ class Schema:
         """The node as a message of schema.capnp's `Node`, equal for equal schemas."""
         from capnwire.message.nodes import node_reader
 
-        readers = self._registry.node_readers
-        found = readers.get(self._node.id)
+        readers: dict[int, Any] = self._registry.node_readers
+        found: StructReader | None = readers.get(self._node.id)
         if found is None:
             found = readers[self._node.id] = node_reader(self._node)
-        reader: StructReader = found
-        return reader
+        return found
 
     def get_proto(self) -> StructReader:
         """As `node`."""
@@ -288,7 +287,7 @@ class EnumSchema(Schema):
     @property
     def enumerants(self) -> dict[str, int]:
         """The numbers of the values by name, in the order of the numbers."""
-        return {value.name: value.raw for value in self._info.values}
+        return {name: value.raw for name, value in self._info.by_name.items()}
 
     def enumerant_annotations(self, name: str) -> dict[int, object]:
         """The values of the annotations put on an enumerant, by the annotations' ids.

@@ -31,6 +31,7 @@ from capnwire.schema.model import (
 from capnwire.schema.registry import (
     BrandKey,
     Registry,
+    TypeKey,
     qualified_name,
     registry_with,
     segment_of,
@@ -78,6 +79,9 @@ def schema_module(
 
 class EnumType:
     """An enum: its values are attributes; `Color("red")` and `Color(2)` look values up."""
+
+    _info: EnumInfo
+    _registry: Registry
 
     def __init__(self, info: EnumInfo, registry: Registry) -> None:
         self.__dict__.update(_info=info, _registry=registry, __name__=info.name.rpartition(".")[2])
@@ -299,21 +303,20 @@ class Scalar:
         return f"<capnwire type {self.__name__}>"
 
 
-def key_of(type: object) -> tuple[Registry | None, tuple]:
+def key_of(type: object) -> tuple[Registry | None, TypeKey]:
     """The registry and key of anything that names a type."""
     if isinstance(type, Scalar):
         return None, type._key
     info = type if isinstance(type, ListInfo) else getattr(type, "_info", None)
-    if isinstance(info, StructInfo):
-        return info.scope
+    if isinstance(info, (StructInfo, EnumInfo, InterfaceInfo)):
+        scope: tuple[Registry, TypeKey] = info.scope
+        return scope
     if isinstance(info, ListInfo):
         inner = info.element_info
         if inner is None:
             return None, ("list", (info.element_kind,))
         registry, key = key_of(_InfoHolder(inner))
         return registry, ("list", key)
-    if isinstance(info, (EnumInfo, InterfaceInfo)):
-        return info.scope
     raise TypeError(f"a type of a schema or of capnwire.types is wanted, not {type!r}")
 
 
@@ -361,4 +364,4 @@ def _restore_declaration(id: int, brand: BrandKey = ()) -> object:
     return declaration(registry, registry.node(id), brand)
 
 
-Registry.class_maker = staticmethod(struct_class)  # type: ignore[assignment]
+Registry.class_maker = staticmethod(struct_class)

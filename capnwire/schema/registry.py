@@ -221,7 +221,7 @@ class Registry:
             return "capnwire.schemas"
         return self.module_names.get(file.id) or module_name_of(file.display_name)
 
-    def _record(self, node: Node, field: Field, brand: BrandKey) -> tuple:
+    def _record(self, node: Node, field: Field, brand: BrandKey) -> tuple[Any, ...]:
         """(name, kind, offset, mask, sub, default, discriminant), as `StructInfo.define` wants it."""
         discriminant = (
             None if field.discriminant_value == NO_DISCRIMINANT else field.discriminant_value
@@ -270,7 +270,7 @@ def mask_of(value: Value | None) -> int:
     if kind.startswith("float"):
         return value.bits
     mask = _MASKS.get(kind)
-    return 0 if mask is None else int(value.value) & mask  # type: ignore[call-overload, no-any-return]
+    return 0 if mask is None else int(value.value) & mask  # type: ignore[call-overload]
 
 
 def segment_of(value: Value) -> bytes | None:
