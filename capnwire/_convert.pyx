@@ -23,7 +23,7 @@ from capnwire.wire.reader cimport (
 )
 from capnwire.wire.units cimport word_t
 
-from base64 import b64encode
+from binascii import b2a_base64
 
 from capnwire.errors import LimitError
 
@@ -271,7 +271,7 @@ cdef object pointer_to_object(
         return load_text(arena, segment, place, field)
     if kind == DATA:
         data = load_data(arena, segment, place, field)
-        return b64encode(data).decode("ascii") if walk.options & BASE64 else data
+        return b2a_base64(data, newline=False).decode("ascii") if walk.options & BASE64 else data
     if kind == STRUCT:
         locate_struct(arena, segment, place, depth, field, &home, &inner)
         if inner.bits == 0 and inner.pointers == 0 and walk.options & VERBOSE:

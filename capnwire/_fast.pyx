@@ -401,6 +401,7 @@ cdef class Struct:
             cls, buf, traversal_limit_in_words, nesting_limit
         )
 
+    @classmethod
     def __class_getitem__(cls, arguments):
         """`Box[Text]`: a generic struct with its parameters bound."""
         return late("branded")(cls, arguments)

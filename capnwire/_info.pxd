@@ -55,6 +55,7 @@ cdef class EnumInfo:
     cdef readonly tuple values           # EnumValue by number
     cdef readonly dict by_name           # name -> EnumValue
     cdef readonly object type            # the namespace that users see
+    cdef public object scope             # (registry, key), as a StructInfo's
 
 
 cdef class EnumValue:
@@ -67,6 +68,7 @@ cdef class InterfaceInfo:
     cdef readonly str name
     cdef readonly object node
     cdef public object type
+    cdef public object scope             # (registry, key), as a StructInfo's
 
 
 cdef class ListInfo:

@@ -44,6 +44,7 @@ class EnumValue:
 class EnumInfo:
     """An enum: its node and its values, interned."""
 
+    scope: Any
     def __init__(self, name: str, node: Any, names: Any, type: Any = None) -> None: ...
     @property
     def name(self) -> str: ...
@@ -66,6 +67,7 @@ class InterfaceInfo:
     """An interface: its node, and the client class that the RPC layer gives it."""
 
     type: Any
+    scope: Any
     def __init__(self, name: str, node: Any) -> None: ...
     @property
     def name(self) -> str: ...

@@ -8,15 +8,18 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from capnwire.errors import SchemaError
+from capnwire.message import nodes
 from capnwire.message.types import schema_module
 from capnwire.schema import registry as registries
 from capnwire.schema.model import FileBody
 
 if TYPE_CHECKING:
+    from capnwire._fast import StructReader
+    from capnwire.message.reflection import Schema
     from capnwire.schema.model import Node, Request
     from capnwire.schema.registry import Registry
 
-__all__ = ["SchemaParser", "load", "load_text"]
+__all__ = ["SchemaLoader", "SchemaParser", "load", "load_text"]
 
 PathLike = "str | os.PathLike[str]"
 
@@ -71,9 +74,7 @@ class SchemaParser:
     ) -> ModuleType:
         """As `capnwire.load`."""
         if isinstance(source, (bytes, bytearray, memoryview)):
-            from capnwire.message.nodes import read_request
-
-            return self._module(read_request(bytes(source)), display_name, None)
+            return self._module(nodes.read_request(bytes(source)), display_name, None)
         from capnwire.compiler.driver import compile_files
 
         path = os.fspath(source)
@@ -126,3 +127,53 @@ class SchemaParser:
         name = display_name or registries.module_name_of(node.display_name)
         registry.module_names.setdefault(node.id, registries.module_name_of(name))
         return schema_module(name, registry, node, file)
+
+
+class SchemaLoader:
+    """Takes schemas in node by node, as messages of schema.capnp's `Node`: from a peer, or a file.
+
+    A node may name others that come later; it is an error only to use what is not there.
+    """
+
+    def __init__(self) -> None:
+        self._registry = registries.Registry()
+
+    def load(self, node: StructReader) -> Schema:
+        """Take a node in, and give its schema.
+
+        Raises:
+            SchemaError: the node contradicts itself, or one of the same id that is here.
+            DecodeError: its message is malformed.
+        """
+        from capnwire.message.reflection import schema_for
+
+        model = nodes.read_node(node)
+        self._registry.add([model])
+        return schema_for(self._registry, model)
+
+    def load_dynamic(self, node: StructReader) -> Schema:
+        """As `load`."""
+        return self.load(node)
+
+    def get(self, id: int) -> Schema:
+        """The schema of an id.
+
+        Raises:
+            SchemaError: no node of this id was loaded.
+        """
+        from capnwire.message.reflection import schema_for
+
+        return schema_for(self._registry, self._registry.node(id))
+
+
+def _schema_capnp() -> Request:
+    import capnwire.std
+    from capnwire.compiler.driver import compile_files
+
+    directory = os.path.abspath(next(iter(capnwire.std.__path__)))
+    return compile_files(
+        [os.path.join(directory, "capnp", "schema.capnp")], src_prefixes=[directory]
+    )
+
+
+nodes.set_schema_source(_schema_capnp)

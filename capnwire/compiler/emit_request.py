@@ -10,26 +10,17 @@ import os
 from threading import Lock
 from typing import Any
 
-from capnwire._any import any_root, new_any_root, new_orphan
+from capnwire._any import new_any_root, new_orphan
 from capnwire.compiler.driver import compile_files
 from capnwire.compiler.files import BUNDLED_DIRECTORY
+from capnwire.message.nodes import node_to_dict
 from capnwire.message.types import list_of, struct_class
 from capnwire.schema.model import (
-    Annotation,
-    AnnotationBody,
-    Brand,
-    ConstBody,
-    EnumBody,
-    Field,
-    InterfaceBody,
-    Method,
     Node,
     Request,
     RequestedFile,
     SourceInfo,
     StructBody,
-    Type,
-    Value,
 )
 from capnwire.schema.registry import Registry
 
@@ -61,7 +52,9 @@ def emit_request(request: Request) -> bytes:
     version.major, version.minor, version.micro = request.version
     nodes = root.init("nodes", len(request.nodes))
     for index, node in enumerate(request.nodes):
-        nodes[index] = node_type.new_message(**_node(node, is_current))
+        nodes[index] = node_type.new_message(
+            **node_to_dict(node, positions=is_current)
+        )
     infos = new_orphan(root, list_of(info_type), len(request.source_info))
     filled = infos.get()
     for index, info in enumerate(request.source_info):
@@ -160,158 +153,3 @@ def _fill_file(target: Any, file: RequestedFile, is_current: bool) -> None:
 
 def _list_type(struct: Any, name: str) -> Any:
     return struct._info.field(name)[1]
-
-
-# --- nodes as mappings --------------------------------------------------------------------------
-
-
-def _node(node: Node, is_current: bool) -> dict[str, Any]:
-    made: dict[str, Any] = {
-        "id": node.id, "displayName": node.display_name,
-        "displayNamePrefixLength": node.display_name_prefix_length, "scopeId": node.scope_id,
-        "isGeneric": node.is_generic,
-    }
-    if is_current:
-        made["startByte"], made["endByte"] = node.start_byte, node.end_byte
-    if node.nested is not None:
-        made["nestedNodes"] = [{"name": name, "id": id} for name, id in node.nested]
-    if node.parameters is not None:
-        made["parameters"] = [{"name": name} for name in node.parameters]
-    _add_annotations(made, node.annotations)
-    body = node.body
-    if isinstance(body, StructBody):
-        made["struct"] = _struct(body)
-    elif isinstance(body, EnumBody):
-        made["enum"] = {"enumerants": [_member(item) for item in body.enumerants]}
-    elif isinstance(body, InterfaceBody):
-        made["interface"] = _interface(body)
-    elif isinstance(body, ConstBody):
-        made["const"] = {"type": _type(body.type), "value": _value(body.value)}
-    elif isinstance(body, AnnotationBody):
-        made["annotation"] = _annotation_body(body)
-    else:
-        made["file"] = None
-    return made
-
-
-def _add_annotations(made: dict[str, Any], annotations: list[Annotation] | None) -> None:
-    if annotations is not None:
-        made["annotations"] = [
-            {
-                "id": item.id, "value": _value(item.value),
-                "brand": {} if item.brand is None else _brand(item.brand),
-            }
-            for item in annotations
-        ]
-
-
-def _member(item: Any) -> dict[str, Any]:
-    """What fields, enumerants and methods have in common."""
-    made = {"name": item.name, "codeOrder": item.code_order}
-    _add_annotations(made, item.annotations)
-    return made
-
-
-def _struct(body: StructBody) -> dict[str, Any]:
-    made: dict[str, Any] = {
-        "dataWordCount": body.data_word_count, "pointerCount": body.pointer_count,
-        "preferredListEncoding": body.preferred_list_encoding, "isGroup": body.is_group,
-        "discriminantCount": body.discriminant_count,
-        "discriminantOffset": body.discriminant_offset,
-    }
-    if body.fields is not None:
-        made["fields"] = [_field(field) for field in body.fields]
-    return made
-
-
-def _field(field: Field) -> dict[str, Any]:
-    made = _member(field)
-    made["discriminantValue"] = field.discriminant_value
-    if field.type is not None:
-        assert field.default_value is not None
-        made["slot"] = {
-            "offset": field.offset, "type": _type(field.type),
-            "defaultValue": _value(field.default_value),
-            "hadExplicitDefault": field.had_explicit_default,
-        }
-    else:
-        made["group"] = {"typeId": field.group_id}
-    if field.ordinal is None:
-        made["ordinal"] = {"implicit": None}
-    else:
-        made["ordinal"] = {"explicit": field.ordinal}
-    return made
-
-
-def _interface(body: InterfaceBody) -> dict[str, Any]:
-    bases = []
-    for base in body.superclasses:
-        made: dict[str, Any] = {"id": base.id}
-        if base.brand is not None:
-            made["brand"] = _brand(base.brand)
-        bases.append(made)
-    return {"methods": [_method(method) for method in body.methods], "superclasses": bases}
-
-
-def _method(method: Method) -> dict[str, Any]:
-    made = _member(method)
-    made["paramStructType"] = method.param_struct_type
-    made["resultStructType"] = method.result_struct_type
-    made["implicitParameters"] = [{"name": name} for name in method.implicit_parameters]
-    if method.param_brand is not None:
-        made["paramBrand"] = _brand(method.param_brand)
-    if method.result_brand is not None:
-        made["resultBrand"] = _brand(method.result_brand)
-    return made
-
-
-def _annotation_body(body: AnnotationBody) -> dict[str, Any]:
-    made: dict[str, Any] = {"type": _type(body.type)}
-    for target in body.targets:
-        made[f"targets{target.capitalize()}"] = True
-    return made
-
-
-def _brand(brand: Brand) -> dict[str, Any]:
-    scopes = []
-    for scope in brand.scopes:
-        made: dict[str, Any] = {"scopeId": scope.scope_id}
-        if scope.bindings is None:
-            made["inherit"] = None
-        else:
-            made["bind"] = [
-                {"unbound": None} if binding.type is None else {"type": _type(binding.type)}
-                for binding in scope.bindings
-            ]
-        scopes.append(made)
-    return {"scopes": scopes}
-
-
-def _type(type: Type) -> dict[str, Any]:
-    kind = type.kind
-    if kind == "list":
-        assert type.element is not None
-        return {"list": {"elementType": _type(type.element)}}
-    if kind in ("enum", "struct", "interface"):
-        made: dict[str, Any] = {"typeId": type.type_id}
-        if type.brand is not None:
-            made["brand"] = _brand(type.brand)
-        return {kind: made}
-    if kind != "anyPointer":
-        return {kind: None}
-    if type.any_kind == "parameter":
-        inner: dict[str, Any] = {
-            "scopeId": type.scope_id, "parameterIndex": type.parameter_index,
-        }
-        return {"anyPointer": {"parameter": inner}}
-    if type.any_kind == "implicitMethodParameter":
-        inner = {"parameterIndex": type.parameter_index}
-        return {"anyPointer": {"implicitMethodParameter": inner}}
-    return {"anyPointer": {"unconstrained": {type.any_kind: None}}}
-
-
-def _value(value: Value) -> dict[str, Any]:
-    content = value.value
-    if value.kind in ("list", "struct", "anyPointer") and isinstance(content, bytes):
-        content = any_root([content], 1 << 60)
-    return {value.kind: content}

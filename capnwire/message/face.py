@@ -208,4 +208,4 @@ class ResizableList:
         return self._open()[index]
 
 
-__all__ += ["list_of", "StructReader", "restore_list", "restore_struct"]
+__all__ += ["StructReader", "list_of", "restore_list", "restore_struct"]

@@ -9,7 +9,14 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from capnwire._any import any_root
-from capnwire._info import EnumInfo, EnumValue, InterfaceInfo, ListInfo, StructInfo, make_struct_type
+from capnwire._info import (
+    EnumInfo,
+    EnumValue,
+    InterfaceInfo,
+    ListInfo,
+    StructInfo,
+    make_struct_type,
+)
 from capnwire.errors import SchemaError
 from capnwire.schema.model import (
     AnnotationBody,
@@ -24,6 +31,7 @@ from capnwire.schema.model import (
 from capnwire.schema.registry import (
     BrandKey,
     Registry,
+    TypeKey,
     qualified_name,
     registry_with,
     segment_of,
@@ -31,6 +39,8 @@ from capnwire.schema.registry import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from capnwire.message.reflection import StructSchema
 
 __all__ = [
     "AnnotationType",
@@ -70,6 +80,9 @@ def schema_module(
 class EnumType:
     """An enum: its values are attributes; `Color("red")` and `Color(2)` look values up."""
 
+    _info: EnumInfo
+    _registry: Registry
+
     def __init__(self, info: EnumInfo, registry: Registry) -> None:
         self.__dict__.update(_info=info, _registry=registry, __name__=info.name.rpartition(".")[2])
 
@@ -77,6 +90,11 @@ class EnumType:
         value: EnumValue | None = self._info.by_name.get(name)
         if value is None:
             raise AttributeError(f"enum {self._info.name} has no value {name!r}")
+        return value
+
+    def __getitem__(self, name: str) -> EnumValue:
+        """The value of a name, also of one that is named like an attribute of this class."""
+        value: EnumValue = self._info.by_name[name]
         return value
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -139,6 +157,9 @@ class InterfaceType:
 
         return InterfaceSchema(self._registry, self._info)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restore_declaration, (self._info.node.id, self._info.scope[1][2])
+
     def __repr__(self) -> str:
         return f"<interface {self._info.name}>"
 
@@ -169,16 +190,18 @@ def declaration(registry: Registry, node: Node, brand: BrandKey = ()) -> object:
     if isinstance(body, EnumBody):
         enum = registry.info(("enum", node.id))
         assert isinstance(enum, EnumInfo)
-        if enum.type is None:
-            enum.set_type(EnumType(enum, registry))
-        return enum.type
+        with registry._lock:
+            if enum.type is None:
+                enum.set_type(EnumType(enum, registry))
+            return enum.type
     if isinstance(body, InterfaceBody):
         interface = registry.info(("interface", node.id, brand))
         assert isinstance(interface, InterfaceInfo)
-        if interface.type is None:
-            interface.type = InterfaceType(interface, registry)
-            _attach_nested(registry, interface.type, node, brand)
-        return interface.type
+        with registry._lock:
+            if interface.type is None:
+                interface.type = InterfaceType(interface, registry)
+                _attach_nested(registry, interface.type, node, brand)
+            return interface.type
     if isinstance(body, ConstBody):
         return value_of(registry, body.type, body.value)
     if isinstance(body, AnnotationBody):
@@ -193,6 +216,7 @@ def struct_class(registry: Registry, info: StructInfo) -> type:
             kind = make_struct_type(info, info.name, registry.module_name(info.node))
             for label in ("Reader", "Builder"):
                 setattr(kind, label, _Late(info, label))
+            kind.schema = _SchemaOf(info)  # type: ignore[attr-defined]
             _attach_nested(registry, kind, info.node, info.scope[1][2])
         made: type = info.type
         return made
@@ -210,16 +234,41 @@ class _Late:
         return made
 
 
+class _SchemaOf:
+    """`Person.schema` and `message.schema`: made when first asked for."""
+
+    def __init__(self, info: StructInfo) -> None:
+        self._info = info
+        self._schema: StructSchema | None = None
+
+    def __get__(self, instance: object, owner: type) -> StructSchema:
+        if self._schema is None:
+            from capnwire.message.reflection import StructSchema
+
+            self._schema = StructSchema(self._info.scope[0], self._info)
+        return self._schema
+
+
 def _attach_nested(registry: Registry, holder: object, node: Node, brand: BrandKey) -> None:
     for name, id in node.nested or ():
         nested = registry.nodes.get(id)
         if nested is not None:
-            setattr(holder, name, declaration(registry, nested, brand if nested.is_generic else ()))
+            inner = declaration(registry, nested, brand if nested.is_generic else ())
+            _attach(holder, name, inner)
     if isinstance(node.body, StructBody):
         for field in node.body.fields or ():
             if field.type is None:
                 group = struct_class(registry, registry.struct_info(field.group_id, brand))
-                setattr(holder, field.name[:1].upper() + field.name[1:], group)
+                _attach(holder, field.name[:1].upper() + field.name[1:], group)
+
+
+def _attach(holder: object, name: str, value: object) -> None:
+    """Make a declaration an attribute, unless it is named like a method, or like `Reader`.
+
+    `schema.get_nested(name)` reaches it all the same.
+    """
+    if not hasattr(type(holder) if isinstance(holder, InterfaceType) else holder, name):
+        setattr(holder, name, value)
 
 
 def value_of(registry: Registry, type: Type, value: Value, brand: BrandKey = ()) -> object:
@@ -233,7 +282,7 @@ def value_of(registry: Registry, type: Type, value: Value, brand: BrandKey = ())
     if kind == "void":
         return None
     if kind == "text":
-        return (value.value or b"").decode()  # type: ignore[attr-defined]
+        return (value.value or b"").decode("utf-8", "surrogateescape")  # type: ignore[attr-defined]
     if kind == "data":
         return value.value or b""
     if kind not in ("struct", "list", "anyPointer", "anyStruct", "anyList", "interface", "capability"):
@@ -254,23 +303,20 @@ class Scalar:
         return f"<capnwire type {self.__name__}>"
 
 
-def key_of(type: object) -> tuple[Registry | None, tuple]:
+def key_of(type: object) -> tuple[Registry | None, TypeKey]:
     """The registry and key of anything that names a type."""
     if isinstance(type, Scalar):
         return None, type._key
     info = type if isinstance(type, ListInfo) else getattr(type, "_info", None)
-    if isinstance(info, StructInfo):
-        return info.scope
+    if isinstance(info, (StructInfo, EnumInfo, InterfaceInfo)):
+        scope: tuple[Registry, TypeKey] = info.scope
+        return scope
     if isinstance(info, ListInfo):
         inner = info.element_info
         if inner is None:
             return None, ("list", (info.element_kind,))
         registry, key = key_of(_InfoHolder(inner))
         return registry, ("list", key)
-    if isinstance(info, EnumInfo):
-        return getattr(info.type, "_registry", None), ("enum", info.node.id)
-    if isinstance(info, InterfaceInfo):
-        return getattr(info.type, "_registry", None), ("interface", info.node.id, ())
     raise TypeError(f"a type of a schema or of capnwire.types is wanted, not {type!r}")
 
 
@@ -313,9 +359,9 @@ def branded(kind: type, arguments: object) -> type:
     return struct_class(registry, registry.struct_info(info.node.id, brand))
 
 
-def _restore_declaration(id: int) -> object:
+def _restore_declaration(id: int, brand: BrandKey = ()) -> object:
     registry = registry_with(id)
-    return declaration(registry, registry.node(id))
+    return declaration(registry, registry.node(id), brand)
 
 
-Registry.class_maker = staticmethod(struct_class)  # type: ignore[assignment]
+Registry.class_maker = staticmethod(struct_class)

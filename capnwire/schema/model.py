@@ -97,6 +97,16 @@ class Value(_Record):
     def __init__(self, kind: str, value: object = None, bits: int = 0) -> None:
         self.kind, self.value, self.bits = kind, value, bits
 
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        if self.kind != other.kind or self.bits != other.bits:
+            return False
+        # Floats by their bits: NaN is the same default as NaN.
+        return self.kind in ("float32", "float64") or self.value == other.value
+
+    __hash__ = None  # type: ignore[assignment]
+
 
 class Annotation(_Record):
     """An annotation applied to something; `brand` None = an empty (non-null) brand struct."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import RLock
+from typing import TYPE_CHECKING
 
 from capnwire._info import EnumInfo, InterfaceInfo, ListInfo, StructInfo
 from capnwire.errors import SchemaError
@@ -26,12 +27,20 @@ from capnwire.schema.model import (
     Type,
     Value,
 )
-from capnwire.schema.validate import validate_node
+from capnwire.schema.validate import validate_group, validate_node
 
 __all__ = ["DEFAULT", "BrandKey", "Registry", "TypeKey", "registry_for", "registry_with"]
 
-TypeKey = tuple  # ("text",) | ("list", key) | ("struct", id, brand) | ("enum", id) | …
-BrandKey = tuple  # ((scope id, (key or None, …)), …), sorted by scope id
+if TYPE_CHECKING:
+    from typing import Any
+
+    TypeKey = tuple[Any, ...]
+    BrandKey = tuple[Any, ...]
+else:
+    TypeKey = BrandKey = tuple
+
+# TypeKey: ("text",) | ("list", key) | ("struct", id, brand) | ("enum", id) | …
+# BrandKey: ((scope id, (key or None, …)), …), sorted by scope id
 
 ANY = ("anyPointer",)
 _ANY_KINDS = {
@@ -55,13 +64,15 @@ class Registry:
         self._infos: dict[TypeKey, StructInfo | EnumInfo | ListInfo | InterfaceInfo] = {}
         self._lock = RLock()
         self.module_names: dict[int, str] = {}
+        self.node_readers: dict[int, object] = {}
 
     # ------------------------------------------------------------ nodes
 
     def conflicts(self, nodes: list[Node]) -> bool:
         """Whether a node is known here under the same id with other contents."""
         return any(
-            (known := self.nodes.get(node.id)) is not None and known != node for node in nodes
+            (known := self.nodes.get(node.id)) is not None and not same_meaning(known, node)
+            for node in nodes
         )
 
     def add(self, nodes: list[Node]) -> None:
@@ -169,13 +180,17 @@ class Registry:
         if kind == "enum":
             if not isinstance(node.body, EnumBody):
                 raise SchemaError(f"{node.display_name} is used as an enum, but is none")
-            return EnumInfo(
+            enum = EnumInfo(
                 qualified_name(node), node, [entry.name for entry in node.body.enumerants]
             )
+            enum.scope = (self, key)
+            return enum
         if kind == "interface":
             if not isinstance(node.body, InterfaceBody):
                 raise SchemaError(f"{node.display_name} is used as an interface, but is none")
-            return InterfaceInfo(qualified_name(node), node)
+            interface = InterfaceInfo(qualified_name(node), node)
+            interface.scope = (self, key)
+            return interface
         if not isinstance(node.body, StructBody):
             raise SchemaError(f"{node.display_name} is used as a struct, but is none")
         return StructInfo(
@@ -206,7 +221,7 @@ class Registry:
             return "capnwire.schemas"
         return self.module_names.get(file.id) or module_name_of(file.display_name)
 
-    def _record(self, node: Node, field: Field, brand: BrandKey) -> tuple:
+    def _record(self, node: Node, field: Field, brand: BrandKey) -> tuple[Any, ...]:
         """(name, kind, offset, mask, sub, default, discriminant), as `StructInfo.define` wants it."""
         discriminant = (
             None if field.discriminant_value == NO_DISCRIMINANT else field.discriminant_value
@@ -214,10 +229,7 @@ class Registry:
         if field.type is None:
             group = self.info(("struct", field.group_id, brand))
             assert isinstance(group, StructInfo)
-            if (group.data_words, group.pointer_count) != (
-                node.body.data_word_count, node.body.pointer_count,  # type: ignore[union-attr]
-            ):
-                raise SchemaError(f"{node.display_name}.{field.name}: its group has another size")
+            validate_group(self, node, field, group.node)
             return (field.name, "group", 0, 0, group, None, discriminant)
         key = self.close(field.type, brand)
         default = None
@@ -227,6 +239,15 @@ class Registry:
             field.name, key[0], field.offset, mask_of(field.default_value), self.info(key), default,
             discriminant,
         )
+
+
+def same_meaning(left: Node, right: Node) -> bool:
+    """Whether two nodes of one id say the same, wherever their files were found."""
+    return left is right or (
+        left.scope_id == right.scope_id and left.body == right.body
+        and left.nested == right.nested and left.parameters == right.parameters
+        and left.is_generic == right.is_generic and left.annotations == right.annotations
+    )
 
 
 def qualified_name(node: Node) -> str:
@@ -249,7 +270,7 @@ def mask_of(value: Value | None) -> int:
     if kind.startswith("float"):
         return value.bits
     mask = _MASKS.get(kind)
-    return 0 if mask is None else int(value.value) & mask  # type: ignore[call-overload, no-any-return]
+    return 0 if mask is None else int(value.value) & mask  # type: ignore[call-overload]
 
 
 def segment_of(value: Value) -> bytes | None:

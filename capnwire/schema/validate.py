@@ -7,10 +7,13 @@ Spec: limits-and-vulnerabilities.md (SchemaLoader field offsets, membersByDiscri
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from capnwire.errors import SchemaError
 from capnwire.schema.model import (
     NO_DISCRIMINANT,
     PRIMITIVE_BITS,
+    ConstBody,
     Field,
     InterfaceBody,
     Node,
@@ -19,10 +22,14 @@ from capnwire.schema.model import (
     Value,
 )
 
-__all__ = ["validate_node"]
+if TYPE_CHECKING:
+    from capnwire.schema.registry import Registry
+
+__all__ = ["validate_group", "validate_node"]
 
 MAX_TYPE_DEPTH = 64
 MAX_MEMBERS = 65535
+MAX_GROUP_DEPTH = 64
 
 
 def validate_node(node: Node) -> None:
@@ -32,6 +39,7 @@ def validate_node(node: Node) -> None:
         SchemaError: with the node, the member and what is wrong.
     """
     body = node.body
+    _unique(node, [name for name, id in node.nested or ()], "declarations")
     if isinstance(body, StructBody):
         _validate_struct(node, body)
     elif isinstance(body, InterfaceBody):
@@ -40,6 +48,31 @@ def validate_node(node: Node) -> None:
         _unique(node, [entry.name for entry in body.enumerants], "enumerants")
     elif hasattr(body, "type"):
         _validate_type(node, body.type, "its type")
+        if isinstance(body, ConstBody):
+            _validate_default(node.display_name, body.type, body.value)
+
+
+def validate_group(registry: Registry, node: Node, field: Field, group: Node) -> None:
+    """Check that a group belongs to the field and struct that name it, and to no other.
+
+    So groups are a tree, which conversions may walk without counting.
+
+    Raises:
+        SchemaError: with the field and what is wrong.
+    """
+    where = f"{node.display_name}.{field.name}"
+    body, outer = group.body, node.body
+    assert isinstance(body, StructBody)
+    assert isinstance(outer, StructBody)
+    if not body.is_group or group.scope_id != node.id:
+        raise SchemaError(f"{where}: {group.display_name} is no group of it")
+    if (body.data_word_count, body.pointer_count) != (outer.data_word_count, outer.pointer_count):
+        raise SchemaError(f"{where}: its group has another size")
+    depth = 0
+    while isinstance(node.body, StructBody) and node.body.is_group:
+        node, depth = registry.node(node.scope_id), depth + 1
+        if depth > MAX_GROUP_DEPTH:
+            raise SchemaError(f"{where}: groups nested more than {MAX_GROUP_DEPTH} deep")
 
 
 def _validate_struct(node: Node, body: StructBody) -> None:
@@ -47,6 +80,9 @@ def _validate_struct(node: Node, body: StructBody) -> None:
     if not 0 <= body.data_word_count <= 0xFFFF or not 0 <= body.pointer_count <= 0xFFFF:
         raise SchemaError(f"{node.display_name}: its sections are larger than a struct can be")
     _unique(node, [field.name for field in fields], "fields")
+    groups = [field.group_id for field in fields if field.type is None]
+    if len(set(groups)) != len(groups):
+        raise SchemaError(f"{node.display_name}: two fields share a group")
     members = 0
     seen = set()
     for field in fields:
@@ -129,3 +165,6 @@ def _unique(node: Node, names: list[str], what: str) -> None:
         raise SchemaError(f"{node.display_name} has more than {MAX_MEMBERS} {what}")
     if len(set(names)) != len(names):
         raise SchemaError(f"{node.display_name}: two {what} of the same name")
+    for name in names:
+        if not name.isidentifier() or name.startswith("__"):
+            raise SchemaError(f"{node.display_name}: {name!r} is no name for one of its {what}")

@@ -726,7 +726,7 @@ cdef int64_t count_traversal(Arena arena, uint64_t cap) except -2:
     Counted are words, landing pads and elements of no size, an object once for each pointer that
     names it; a pointer that a reader would refuse is a leaf.  Within the cap, a message cannot make
     its reader do more work than it has bytes for.  The stack has at most one frame for each level
-    of the nesting limit (findings: 1 to 3 ns a word).
+    of the nesting limit (1 to 3 ns a word).
     """
     cdef CountWalk walk = CountWalk(Stack(NULL, 0, 0), NULL, segment_count(arena), 2)
     cdef uint32_t i
