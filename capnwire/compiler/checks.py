@@ -81,7 +81,7 @@ def _names_type(decl: Declaration) -> bool | None:
     target = decl.type
     while target is not None and target.kind == "apply":
         target = target.base
-    if target is None or target.kind == "import":
+    if target is None:
         return None
     if target.kind in ("relative", "absolute", "member"):
         name: Name = target.value  # type: ignore[assignment]

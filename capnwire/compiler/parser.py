@@ -44,6 +44,7 @@ UNION_COLON = (
 USING_NEEDS_NAME = (
     "'using' declaration without '=' must specify a named declaration from a different scope."
 )
+DUPLICATE_TARGET = "Duplicate target specification."
 BAD_TARGET = "Not a valid annotation target."
 WILDCARD_WITH_OTHERS = "Wildcard should not be specified together with other targets."
 TOO_MANY_PARTS = "Expression has too many parts."
@@ -64,12 +65,12 @@ class _Mismatch(Exception):
 
 
 class _Cursor:
-    """A place in a row of tokens."""
+    """A place in a row of tokens; `seen` is the last token that was looked at and left."""
 
-    __slots__ = ("at", "source", "tokens")
+    __slots__ = ("at", "seen", "source", "tokens")
 
     def __init__(self, source: Source, tokens: list[Token]) -> None:
-        self.source, self.tokens, self.at = source, tokens, 0
+        self.source, self.tokens, self.at, self.seen = source, tokens, 0, -1
 
     def peek(self) -> Token:
         return self.tokens[self.at] if self.at < len(self.tokens) else _END
@@ -128,7 +129,7 @@ class _Cursor:
         tokens = self.tokens
         if not tokens:
             return  # the lexer has reported the empty item
-        best = mismatch.at + 1
+        best = max(mismatch.at, self.seen) + 1
         first = tokens[best] if best < len(tokens) else tokens[0]
         self.source.error(first[2], tokens[-1][3], "Parse error.")
 
@@ -143,6 +144,10 @@ def _expression(cursor: _Cursor) -> Expression:
         token = cursor.tokens[cursor.at]
         if token[0] == "op" and token[1] == ".":
             cursor.at += 1
+            if cursor.peek()[0] != "name":
+                cursor.seen = cursor.at
+                cursor.at -= 1
+                break
             name = cursor.name()
             expr = Expression("member", expr.start, name.end, name, base=expr)
         elif token[0] == "(":
@@ -375,33 +380,32 @@ def _interface(cursor: _Cursor) -> Declaration:
 def _annotation(cursor: _Cursor) -> Declaration:
     decl = Declaration("annotation", cursor.name())
     decl.id = _uid(cursor)
-    targets: set[str] = set()
-    wildcard = None
-    unknown = []
+    found: list[Token] = []
     items = cursor.list_items("(")
     for item in items:
         try:
             token = item.peek()
-            if item.is_op("*"):
-                wildcard = token
-            else:
-                name = item.name()
-                if name.text in ANNOTATION_TARGETS:
-                    targets.add(name.text)
-                else:
-                    unknown.append(name)
+            if not item.is_op("*"):
+                item.name()
             item.end_unseen()
+            found.append(token)
         except _Mismatch as mismatch:
             item.report_item(mismatch)
     cursor.op(":")
     decl.type = _expression(cursor)
     decl.annotations = _annotations(cursor)
-    for name in unknown:
-        cursor.source.error(name.start, name.end, BAD_TARGET)
-    if wildcard is not None:
-        if len(items) > 1:
-            cursor.source.error(wildcard[2], wildcard[3], WILDCARD_WITH_OTHERS)
-        targets.update(ANNOTATION_TARGETS)
+    targets: set[str] = set()
+    for kind, name, start, end in found:
+        if kind == "op":
+            if len(items) > 1:
+                cursor.source.error(start, end, WILDCARD_WITH_OTHERS)
+            targets.update(ANNOTATION_TARGETS)
+        elif name not in ANNOTATION_TARGETS:
+            cursor.source.error(start, end, BAD_TARGET)
+        elif name in targets:
+            cursor.source.error(start, end, DUPLICATE_TARGET)
+        else:
+            targets.add(name)  # type: ignore[arg-type]
     decl.targets = frozenset(targets)
     return decl
 
@@ -542,7 +546,7 @@ def _declaration(source: Source, statement: Statement, parent: str) -> Declarati
         cursor.end()
     except _Mismatch as mismatch:
         tokens = statement.tokens
-        best = mismatch.at + 1
+        best = max(mismatch.at, cursor.seen) + 1
         at = tokens[best][2] if best < len(tokens) else tokens[-1][3]
         source.error(at, at, "Parse error.")
         return None

@@ -1,0 +1,172 @@
+"""What is said about wrong schemas: texts, places and their order, as the reference says it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from capnwire.compiler.diagnostics import Diagnostic
+from capnwire.compiler.driver import compile_files, compile_text
+from capnwire.errors import CompileError
+from tests.compiler.reference import FILE_ID, STD, Reference
+
+DATA = Path(__file__).parent / "data" / "questionable.txt"
+QUESTIONABLE = DATA.read_text().rstrip("\n").split("\n---\n")
+
+# Texts whose first line is not the file's id, or that are not UTF-8.
+RAW = {
+    "a NUL": FILE_ID.encode() + b"\0",
+    "a NUL inside a word": FILE_ID.encode() + b"con\0st;",
+    "a NUL inside a string": FILE_ID.encode() + b'const a :Text = "\0\xff\xfe";',
+    "UTF-16": b"\xff\xfe@\0" + b"0\0x\0",
+    "UTF-16 with the bytes exchanged": b"\xfe\xff",
+    "stray UTF-16 mark": FILE_ID.encode() + b"a \xff\xfe",
+    "other bytes above ASCII": FILE_ID.encode() + "struct É {}".encode(),
+    "id without a semicolon": b"@0xb0b0b0b0b0b0b0b0",
+    "block that does not end": b"struct A { \n\n\n  ",
+    "word at the end": b"# c\nstruct",
+    "place over several lines": FILE_ID.encode()
+    + b"struct A { a @0 :Foo(\n\n Int8, Bar\n); b @1 :List(Int8,\nInt8); }",
+    "constant of a wrong type over several lines": FILE_ID.encode()
+    + b'const a :Int8 = "a"\n"b";\nconst c :List(Int8) = \n[\n"x",\n 1000];',
+    "bytes, not characters, are counted": FILE_ID.encode()
+    + 'const a :Text = "é" b; struct B { a @0 :Ü; }'.encode(),
+    "tabs are one column": FILE_ID.encode() + b"\t\tconst a :\tFoo = 1;",
+}
+
+
+def ours(directory: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The messages about a.capnp, without the hints that only this compiler gives."""
+    monkeypatch.chdir(directory)
+    try:
+        compile_files(["a.capnp"], standard_imports=False)
+    except CompileError as error:
+        found = error.diagnostics
+        return [str(item) for item in found if item.severity == "error"]  # type: ignore[attr-defined]
+    return []
+
+
+def compare(
+    text: bytes, reference: Reference, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (directory / "b.capnp").write_text("@0xb0b0b0b0b0b0b0b1; const x :Int8 = 1;")
+    (directory / "a.capnp").write_bytes(text)
+    outcome = reference.run(directory, ["a.capnp"])
+    found = ours(directory, monkeypatch)
+    if outcome.crashed:
+        # Where the reference gives up, this compiler has something to say or goes on.
+        assert found[: len(outcome.messages)] == outcome.messages
+    else:
+        assert found == outcome.messages
+
+
+@pytest.mark.parametrize("number", range(len(QUESTIONABLE)))
+def test_messages_about_a_questionable_schema_are_those_of_the_reference(
+    reference: Reference, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    compare((FILE_ID + QUESTIONABLE[number]).encode(), reference, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("name", sorted(RAW))
+def test_messages_about_a_questionable_file_are_those_of_the_reference(
+    reference: Reference, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    compare(RAW[name], reference, tmp_path, monkeypatch)
+
+
+def test_missing_id_is_reported_at_the_start_of_the_file() -> None:
+    with pytest.raises(CompileError) as raised:
+        compile_text("  # nothing\n", filename="a.capnp")
+    (only,) = raised.value.diagnostics
+    assert str(only).startswith("a.capnp:1:1: error: File does not declare an ID.  I've generated")
+
+
+def test_missing_id_is_not_reported_beside_other_errors() -> None:
+    with pytest.raises(CompileError) as raised:
+        compile_text("struct A", filename="a.capnp")
+    assert [str(item) for item in raised.value.diagnostics] == [
+        "a.capnp:1:9: error: Parse error."
+    ]
+
+
+def test_copy_of_a_schema_is_reported_on_both_sides(
+    reference: Reference, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "copy.capnp").write_text("@0xb0b0b0b0b0b0b0b1; struct A {}")
+    (tmp_path / "original.capnp").write_text("@0xb0b0b0b0b0b0b0b1; struct A {} # as well")
+    text = 'using A = import "original.capnp"; using B = import "copy.capnp";'
+    compare((FILE_ID + text).encode(), reference, tmp_path, monkeypatch)
+
+
+def test_errors_of_imported_files_are_reported_where_they_are(
+    reference: Reference, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "c.capnp").write_text("@0xb0b0b0b0b0b0b0b1; struct A { a @0 :Foo; } struct {}")
+    text = 'using C = import "c.capnp"; struct A { a @0 :C.A; b @1 :C.B; }'
+    compare((FILE_ID + text).encode(), reference, tmp_path, monkeypatch)
+
+
+def test_unfinished_float_is_an_error_here() -> None:
+    with pytest.raises(CompileError, match=r":2:22: error: Parse error\."):
+        compile_text(f"{FILE_ID}const a :Float32 = 1e;")
+
+
+def test_layout_that_old_releases_got_wrong_is_refused_unless_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("CAPNP_IGNORE_ISSUE_344", raising=False)
+    text = (
+        "struct A { union { a @0 :Void; g :group { u :union { b @1 :UInt8; c @2 :UInt16; } "
+        "d @3 :UInt32; } h @4 :UInt64; } }"
+    )
+    with pytest.raises(CompileError, match="Bad news: Cap'n Proto 0.5.x") as raised:
+        compile_text(FILE_ID + text)
+    assert raised.value.diagnostics[0].line == 2  # type: ignore[attr-defined]
+    compile_text(FILE_ID + text, ignore_issue_344=True)
+    monkeypatch.setenv("CAPNP_IGNORE_ISSUE_344", "1")
+    compile_text(FILE_ID + text)
+
+
+def test_diagnostic_has_its_place_in_lines_columns_and_bytes() -> None:
+    text = f"{FILE_ID}struct A {{\n  a @0 :Foo;\n}}\n"
+    with pytest.raises(CompileError) as raised:
+        compile_text(text, filename="dir/a.capnp")
+    (only,) = raised.value.diagnostics
+    assert isinstance(only, Diagnostic)
+    assert (only.filename, only.line, only.column, only.end_column) == ("dir/a.capnp", 3, 9, 12)
+    assert text[only.start_byte : only.end_byte] == "Foo"
+    assert only.source_line == "  a @0 :Foo;"
+    assert str(raised.value) == "dir/a.capnp:3:9-12: error: Not defined: Foo"
+
+
+def test_rendered_diagnostic_points_at_the_place() -> None:
+    with pytest.raises(CompileError) as raised:
+        compile_text(f'{FILE_ID}const a :Text = "ü"; const b :Foo = 1;', filename="a.capnp")
+    (only,) = raised.value.diagnostics
+    assert only.render().split("\n") == [  # type: ignore[attr-defined]
+        "a.capnp:2:32: error: Not defined: Foo",
+        '    const a :Text = "ü"; const b :Foo = 1;',
+        "                                  ^^^",
+    ]
+
+
+def test_embedded_text_that_is_not_utf8_is_an_error_inside_a_struct(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_bytes(b"\xff")
+    file = tmp_path / "a.capnp"
+    file.write_text(f'{FILE_ID}struct S {{ t @0 :Text; }} const s :S = (t = embed "t.txt");')
+    with pytest.raises(CompileError, match="Text is not UTF-8"):
+        compile_files([file])
+
+
+def test_broken_embedded_message_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "s.bin").write_bytes(bytes.fromhex("0000000001000000 0000000001000000"))
+    file = tmp_path / "a.capnp"
+    file.write_text(f'{FILE_ID}struct S {{ t @0 :Int64; }} const s :S = embed "s.bin";')
+    with pytest.raises(CompileError, match="not a valid Cap'n Proto message"):
+        compile_files([file])
+
+
+def test_bundled_schemas_have_nothing_to_complain_about() -> None:
+    for file in sorted(STD.rglob("*.capnp")):
+        compile_files([file])
