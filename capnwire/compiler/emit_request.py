@@ -13,15 +13,9 @@ from typing import Any
 from capnwire._any import new_any_root, new_orphan
 from capnwire.compiler.driver import compile_files
 from capnwire.compiler.files import BUNDLED_DIRECTORY
-from capnwire.message.nodes import node_to_dict
+from capnwire.message.nodes import node_to_dict, set_schema_source
 from capnwire.message.types import list_of, struct_class
-from capnwire.schema.model import (
-    Node,
-    Request,
-    RequestedFile,
-    SourceInfo,
-    StructBody,
-)
+from capnwire.schema.model import Node, Request, RequestedFile, SourceInfo, StructBody
 from capnwire.schema.registry import Registry
 
 NODE, SOURCE_INFO = 0xE682AB4CF923A417, 0xF38E1DE3041357AE
@@ -52,9 +46,7 @@ def emit_request(request: Request) -> bytes:
     version.major, version.minor, version.micro = request.version
     nodes = root.init("nodes", len(request.nodes))
     for index, node in enumerate(request.nodes):
-        nodes[index] = node_type.new_message(
-            **node_to_dict(node, positions=is_current)
-        )
+        nodes[index] = node_type.new_message(**node_to_dict(node, positions=is_current))
     infos = new_orphan(root, list_of(info_type), len(request.source_info))
     filled = infos.get()
     for index, info in enumerate(request.source_info):
@@ -67,13 +59,19 @@ def emit_request(request: Request) -> bytes:
     return framed
 
 
+def bundled_schema() -> Request:
+    """The request for the bundled schema.capnp."""
+    path = os.path.join(BUNDLED_DIRECTORY, "capnp", "schema.capnp")
+    return compile_files([path], src_prefixes=[BUNDLED_DIRECTORY])
+
+
 def _types(is_current: bool) -> tuple[Any, Any, Any]:
     """CodeGeneratorRequest, Node and SourceInfo as they are now or were before 1.1."""
     with _schemas_lock:
         found = _schemas.get(is_current)
         if found is None:
-            path = os.path.join(BUNDLED_DIRECTORY, "capnp", "schema.capnp")
-            nodes = compile_files([path], import_paths=[BUNDLED_DIRECTORY]).nodes
+            set_schema_source(bundled_schema)
+            nodes = bundled_schema().nodes
             if is_current:
                 _grow_members(nodes)
             else:

@@ -405,7 +405,7 @@ def _annotation(cursor: _Cursor) -> Declaration:
         elif name in targets:
             cursor.source.error(start, end, DUPLICATE_TARGET)
         else:
-            targets.add(name)  # type: ignore[arg-type]
+            targets.add(name)
     decl.targets = frozenset(targets)
     return decl
 
