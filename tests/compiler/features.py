@@ -64,7 +64,8 @@ struct Numbered { u @1! :union { a @0 :UInt8; b @2 :UInt32; } }
 struct NumberedFirst { u @0! :union { a @1 :UInt8; b @2 :UInt32; } }
 struct Shuffled { union { a @3 :Text; b @0 :Int8; } c @2 :Int64; d @1 :Bool;
   v :union { e @4 :Void; f @6 :Void; } g @5 :Int8; }
-struct Grouped { g :group { a @0 :Int8; union { b @2 :Int8; c @3 :Text; } } h :group { d @1 :Int64; } }
+struct Grouped { g :group { a @0 :Int8; union { b @2 :Int8; c @3 :Text; } } h :group {
+  d @1 :Int64; } }
 struct Deep { u :union { v :union { a @0 :Int8; b @1 :Int16; } w :group { x :union { c @2 :Void;
   d @3 :List(Deep); } } } }
 struct Voids { a @0 :Void; union { b @1 :Void; c @2 :Void; } d @3 :UInt16; }
@@ -77,9 +78,11 @@ struct Box(T) { value @0 :T; struct Inner(U) { t @0 :T; u @1 :U; } inner @1 :Inn
   same @2 :Inner(T); own @3 :Box(T); plain @4 :Box; enum E { e @0; } e @5 :E;
   using Alias = Inner(Data); using Open = Inner; alias @6 :Alias; open @7 :Open(List(Int8));
   group :group { g @8 :T; union { h @9 :T; i @10 :Void; } } const k :Box(Text) = (value = "k"); }
-struct Three(A, B, C) { list @0 :List(Box(C)); inner @1 :Box(A).Inner(B); lists @2 :List(List(Box(B))); }
+struct Three(A, B, C) { list @0 :List(Box(C)); inner @1 :Box(A).Inner(B);
+  lists @2 :List(List(Box(B))); }
 struct Use { a @0 :Box(Text); b @1 :Box(Box(Data)).Inner(List(Text)); c @2 :Box(Use).Alias;
-  d @3 :Box(Text).Open(Data); e @4 :Box.Inner; f @5 :Box(I(Text)).E = e; g @6 :Three(Text, Data, Use);
+  d @3 :Box(Text).Open(Data); e @4 :Box.Inner; f @5 :Box(I(Text)).E = e; g @6 :Three(Text,
+  Data, Use);
   h @7 :Box(AnyPointer); }
 interface I(T) { one @0 (a :T) -> (b :Box(T)); two @1 [P, Q] (a :P, b :Q, c :T) -> Box(P);
   three @2 [P] Box(P) -> (d :Box(P).Inner(T)); four @3 Box(T).Inner(Text) -> stream;
@@ -101,7 +104,8 @@ enum Color { red @0; green @1; }
 struct Point { x @0 :Int32 = 5; y @1 :Text = "why"; color @2 :Color = green;
   union { less @3 :Void; more @4 :Point; } g :group { a @5 :UInt8; b @6 :List(Point); }
   data @7 :Data = 0x"0a0b"; list @8 :List(UInt16) = [1, 2]; any @9 :AnyPointer; s @10 :AnyStruct;
-  l @11 :AnyList; i @12 :Face; self @13 :Point = (x = 1, self = (y = "deep")); colors @14 :List(Color)
+  l @11 :AnyList; i @12 :Face; self @13 :Point = (x = 1, self = (y = "deep"));
+  colors @14 :List(Color)
   = [green, red]; u :union { p @15 :Float32 = 1.5; q @16 :List(Text) = ["", "a"]; } }
 interface Face { call @0 (p :Point = (x = 7), n :Point = null, t :Text = null, d :Data = "d",
   a :AnyPointer = null, i :Face = null, l :List(Int8) = null, e :Color = green); }
@@ -109,7 +113,8 @@ struct Empty {}
 struct OneGroup { g :group { v @0 :Int16; } }
 const first :Point = 9;
 const grouped :OneGroup = (g = 3);
-const point :Point = (x = -1, color = green, more = (x = 2, more = (x = 3)), g = (a = 1, b = [5, (y = "e"),
+const point :Point = (x = -1, color = green, more = (x = 2, more = (x = 3)), g = (a = 1,
+  b = [5, (y = "e"),
   ()]), any = .words, s = .origin, l = .words, u = (q = ["z"]));
 const origin :Point = ();
 const void2 :Point = (less = void);
@@ -129,7 +134,8 @@ const fromEnum :Int32 = .color;
 const color :Color = green;
 const holder :Int8 = Holder.inside;
 struct Holder { const inside :Int8 = 1; const list :List(Int8) = [.number, Holder.inside]; }
-struct Bits { a @0 :Bool = true; b @1 :Bool; c @2 :Int64 = -1; d @3 :Float64 = nan; e @4 :Float32 = -0.0; }
+struct Bits { a @0 :Bool = true; b @1 :Bool; c @2 :Int64 = -1; d @3 :Float64 = nan;
+  e @4 :Float32 = -0.0; }
 """
 
 _ANNOTATIONS = """
@@ -155,8 +161,10 @@ enum Kind $onEnum { x @0 $onEnumerant("e"); y @1; }
 const k :Int8 = 1 $onConst(2);
 const thing :Thing = (a = 1);
 struct S $onStruct(a = 1, b = "b") $onAnnotation2 { f @0 :Int8 = 2 $onField(["a"]) $onAnnotation2;
-  u :union $onUnion(y) { a @1 :Int8 $anywhere(.thing); b @2 :Int8; } g :group $onGroup(1.5) { h @3 :Int8; } }
-interface I $onInterface(true) { m @0 (p :Int8 $onParam(5)) -> (r :Int8 $onParam(0x10)) $onMethod("m"); }
+  u :union $onUnion(y) { a @1 :Int8 $anywhere(.thing); b @2 :Int8; } g :group $onGroup(1.5) {
+  h @3 :Int8; } }
+interface I $onInterface(true) {
+  m @0 (p :Int8 $onParam(5)) -> (r :Int8 $onParam(0x10)) $onMethod("m"); }
 annotation last(*) :Void $onAnnotation;
 """
 
@@ -170,7 +178,8 @@ FEATURES: dict[str, dict[str, str | bytes]] = {
         "other.capnp": "@0xb0b0b0b0b0b0b0b1; annotation imported(file) :Text;",
     },
     "file with a byte order mark and carriage returns": {
-        "a.capnp": b"\xef\xbb\xbf@0xb0b0b0b0b0b0b0b0;\r\n# doc\r\nstruct A { # of A\r\n a @0 :Int8;\r\n\r\n# no\r\n}\r\n"
+        "a.capnp": b"\xef\xbb\xbf@0xb0b0b0b0b0b0b0b0;\r\n# doc\r\nstruct A { # of A\r\n"
+        b" a @0 :Int8;\r\n\r\n# no\r\n}\r\n"
     },
     "doc comments": {
         "a.capnp": """# not the doc
@@ -213,27 +222,33 @@ using X = A; # of X
     },
     "names": {
         "a.capnp": """
-using B = import "b.capnp"; using B.Top; using B.Top.Inner; using Chain = B.Link; using Short = A.Inner;
+using B = import "b.capnp"; using B.Top; using B.Top.Inner; using Chain = B.Link;
+  using Short = A.Inner;
 struct A { struct Inner { x @0 :Inner; y @1 :A.Inner; z @2 : .A; w @3 :Outer; using Here = .Outer;
-  v @4 :Here; } a @0 :Inner; b @1 :B.Top; c @2 :Top.Inner; d @3 :Chain; e @4 :import "b.capnp".Top.Inner;
+  v @4 :Here; } a @0 :Inner; b @1 :B.Top; c @2 :Top.Inner; d @3 :Chain;
+  e @4 :import "b.capnp".Top.Inner;
   f @5 :Short; using Int8 = Text; g @6 :Int8; h @7 :Short.Here; enum Int16 { z @0; } i @8 :Int16; }
 struct Outer { const inner :Int8 = 1; a @0 :Int8 = .Outer.inner; }
 const k :Int8 = import "b.capnp".k; const l :Int8 = B.Top.k;
 using import "b.capnp".An; struct Text2 { t @0 :An.Deep; }
 """,
-        "b.capnp": """@0xb0b0b0b0b0b0b0b1; struct Top { struct Inner { a @0 :Int8; } const k :Int8 = 2; }
+        "b.capnp": """@0xb0b0b0b0b0b0b0b1;
+struct Top { struct Inner { a @0 :Int8; } const k :Int8 = 2; }
 using Link = Top.Inner; const k :Int8 = 5; struct An { struct Deep { x @0 :Top; } } struct Unused {}
 using import "c/c.capnp".Far; struct UsesFar { f @0 :Far; }""",
         "c/c.capnp": '@0xb0b0b0b0b0b0b0b2; struct Far { b @0 :import "../b.capnp".Top; }',
     },
     "imports into each other": {
-        "a.capnp": 'using B = import "b.capnp"; struct A { b @0 :B.B; c @1 :List(B.C); e @2 :B.E = y; }',
+        "a.capnp": 'using B = import "b.capnp"; struct A { b @0 :B.B; c @1 :List(B.C);'
+        " e @2 :B.E = y; }",
         "b.capnp": '@0xb0b0b0b0b0b0b0b1; using A = import "a.capnp"; struct B { a @0 :A.A; }'
         "struct C { d @0 :D; } struct D {} struct Unused {} enum E { x @0; y @1; }",
     },
     "imports from the import path": {
-        "a.capnp": 'using Schema = import "/capnp/schema.capnp"; using Cxx = import "/capnp/c++.capnp";'
-        '$Cxx.namespace("n"); struct A { n @0 :Schema.Node; t @1 :import "/capnp/rpc.capnp".Exception.Type; }'
+        "a.capnp": 'using Schema = import "/capnp/schema.capnp";'
+        'using Cxx = import "/capnp/c++.capnp";'
+        '$Cxx.namespace("n"); struct A { n @0 :Schema.Node;'
+        ' t @1 :import "/capnp/rpc.capnp".Exception.Type; }'
         "const node :Schema.Node = (displayName = \"d\", struct = (dataWordCount = 1, fields = ["
         "(name = \"f\", slot = (type = (list = (elementType = (int8 = void)))))]));"
     },
@@ -253,11 +268,14 @@ interface I @0xb0b0b0b0b0b0b0b3 { m @0 () -> (); } const k @0xb0b0b0b0b0b0b0b4 :
 annotation n @0xb0b0b0b0b0b0b0b5 (*) :Void; enum E @0xb0b0b0b0b0b0b0b6 { x @1; y @0; }"""
     },
     "embedded files": {
-        "a.capnp": 'const t :Text = embed "t.txt"; const d :Data = embed "t.txt"; struct S { a @0 :Text;'
+        "a.capnp": 'const t :Text = embed "t.txt"; const d :Data = embed "t.txt";'
+        " struct S { a @0 :Text;"
         ' b @1 :Int64; } const s :S = embed "s.bin"; struct H { s @0 :S = embed "s.bin"; '
         'l @1 :List(S); } const h :H = (s = embed "s.bin", l = [embed "s.bin", (b = 1)]);',
         "t.txt": "line\nline\n",
-        "s.bin": bytes.fromhex("00000000040000000000000001000100070000000000000001000000120000006100000000000000"),
+        "s.bin": bytes.fromhex(
+            "0000000004000000 0000000001000100 0700000000000000 0100000012000000 6100000000000000"
+        ),
     },
     "dots in the file name": {"a.b.capnp": "struct A { struct B {} }"},
     "empty file": {"a.capnp": ""},

@@ -1,4 +1,4 @@
-"""Requests as bytes.  That they are the reference's is tested with each schema of test_driver.py."""
+"""Requests as bytes.  That they are the reference's is tested in test_driver.py."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ from tests.compiler.reference import FILE_ID
 PIECES = [
     b"(", b")", b"{", b"}", b"[", b"]", b";", b",", b"@", b"@0", b":", b"=", b"$", b".", b"union ",
     b"struct ", b"using ", b'import "x"', b'embed "x"', b"->", b"-", b'"', b"\\", b'0x"', b"\0",
-    b"\xff\xfe", b"\xef\xbb\xbf", b"#", b"9" * 30, b"stream", b"extends", b"Text", b"List(", b"Point",
-    b"null", b"void", b".origin", b"Box", b"1e400", b"*", b"\n", b"`x\n", b"group", b"$aInt",
+    b"\xff\xfe", b"\xef\xbb\xbf", b"#", b"9" * 30, b"stream", b"extends", b"Text", b"List(",
+    b"Point", b"null", b"void", b".origin", b"Box", b"1e400", b"*", b"\n", b"`x\n", b"group", b"$aInt",
     b"@70000", b'import "schema.capnp"', b'embed "schema.capnp"', b"\xc3", b"using A = A;",
 ]
 
@@ -110,10 +110,16 @@ def test_every_beginning_of_a_schema_gives_a_request_or_diagnostics() -> None:
         pytest.param("#" * 1_000_000, "", id="long comment"),
         pytest.param('const a :Data = 0x"' + "01 " * 50_000, "Parse error", id="bytes without end"),
         pytest.param('const a :Data = 0x"' + " " * 50_000, "Parse error", id="spaces without end"),
-        pytest.param(f"const a :Float32 = 1{'0' * 50_000}x;", "Parse error", id="digits and a letter"),
+        pytest.param(
+            f"const a :Float32 = 1{'0' * 50_000}x;", "Parse error", id="digits and a letter"
+        ),
         pytest.param('const a :Text = "\ud800";', "", id="lone surrogate"),
-        pytest.param('using A = import "a\\x00b"; const b :Text = embed "\\x00";', "failed", id="NUL"),
-        pytest.param('using A = import "../../../../etc/passwd";', "Import failed", id="up and away"),
+        pytest.param(
+            'using A = import "a\\x00b"; const b :Text = embed "\\x00";', "failed", id="NUL"
+        ),
+        pytest.param(
+            'using A = import "../../../../etc/passwd";', "Import failed", id="up and away"
+        ),
         pytest.param('using A = import "/../etc/passwd";', "Import failed", id="up from a root"),
         pytest.param('using A = import "";', "Import failed", id="empty import"),
         pytest.param('const a :Data = embed "/etc/passwd";', "Couldn't read", id="absolute embed"),

@@ -14,7 +14,7 @@ from capnwire.compiler.ids import child_id, group_id, method_params_id, random_i
         pytest.param(
             0xE682AB4CF923A417, "NestedNode", 0xDEBF55BBFA0FC242, id="schema.capnp, Node.NestedNode"
         ),
-        pytest.param(0xB0B0B0B0B0B0B0B0, "Foo", 0xD433B25F0753452B, id="parent with all bits alike"),
+        pytest.param(0xB0B0B0B0B0B0B0B0, "Foo", 0xD433B25F0753452B, id="parent of equal bytes"),
     ],
 )
 def test_id_of_a_child_comes_from_its_parent_and_name(
