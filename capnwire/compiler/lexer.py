@@ -149,17 +149,13 @@ class _Lexer:
                     statements.append(statement)
                     tokens = []
                 elif mark in "([":
-                    if len(lists) == MAX_NESTING:
-                        self.source.error(position - 1, position, TOO_DEEP)
-                        raise _Failure(position)
+                    self.check_depth(len(lists), position)
                     lists.append((mark, position - 1, tokens, []))
                     tokens = []
                 elif mark in "),]" and lists:
                     tokens = self.in_list(mark, position, tokens, lists)
                 elif mark == "{" and not lists:
-                    if len(blocks) == MAX_NESTING:
-                        self.source.error(position - 1, position, TOO_DEEP)
-                        raise _Failure(position)
+                    self.check_depth(len(blocks), position)
                     statement = Statement(tokens, tokens[0][2] if tokens else position - 1)
                     position = self.finish(statement, position)
                     blocks.append((statements, statement))
@@ -178,6 +174,12 @@ class _Lexer:
                 return statements
             else:
                 tokens.append(self.literal(match, position))
+
+    def check_depth(self, depth: int, position: int) -> None:
+        """Refuse to go deeper, at the opening mark before `position`."""
+        if depth == MAX_NESTING:
+            self.source.error(position - 1, position, TOO_DEEP)
+            raise _Failure(position)
 
     def literal(self, match: re.Match[str], end: int) -> Token:
         """A string, float or binary token; reports bytes that are not UTF-8."""

@@ -67,6 +67,11 @@ class BrandScope:
         return Resolved("builtin", parameter.source, parameter.expr, builtin="AnyPointer")
 
 
+# That of all builtins but List: they take no parameters and stand in no scope.
+_NO_PARAMETERS = BrandScope(0, 0, None)
+_NO_PARAMETERS.compiled = (None, 0)
+
+
 class Resolved:
     """What a name or type expression means, and where it was written.
 
@@ -297,7 +302,9 @@ class Unit:
                     return _implicit(implicit, source, expr, index)
         unit: Unit | None = self.file if absolute else self
         while unit is not None:
-            entry = unit.member(text)
+            if not unit._expanded:
+                unit.expand()
+            entry = unit.members.get(text)
             if entry is not None:
                 found = unit.entry(entry, unit.brand, source, expr)
                 if found is None:
@@ -312,7 +319,7 @@ class Unit:
             unit = None if absolute else unit.parent
         else:
             if not absolute and text in BUILTINS:
-                brand = BrandScope(0, 1 if text == "List" else 0, None)
+                brand = BrandScope(0, 1, None) if text == "List" else _NO_PARAMETERS
                 return Resolved("builtin", source, expr, builtin=text, brand=brand)
         source.error(name.start, name.end, f"Not defined: {text}")
         return None

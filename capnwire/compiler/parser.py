@@ -465,6 +465,12 @@ def _numbered_member(cursor: _Cursor) -> Declaration:
     name = cursor.name()
     ordinal = _ordinal(cursor)
     after = cursor.at
+    tokens = cursor.tokens
+    if (
+        ordinal.value <= 0xFFFF and len(tokens) > 4
+        and tokens[3][1] == ":" and tokens[4][1] != "union"
+    ):
+        return _field(cursor, name, ordinal)
     has_bang = cursor.is_op("!")
     has_colon = cursor.is_op(":")
     if cursor.is_word("union"):
@@ -483,10 +489,19 @@ def _numbered_member(cursor: _Cursor) -> Declaration:
     if ordinal.value > 0xFFFF:
         # Reported for each alternative that reads it, as the reference does.
         cursor.source.error(ordinal.start, ordinal.end, ORDINAL_TOO_BIG)
+    if cursor.peek()[:2] != ("op", ":"):
+        raise _Mismatch(max(cursor.at, looked_at))
+    return _field(cursor, name, ordinal)
+
+
+def _field(cursor: _Cursor, name: Name, ordinal: Ordinal) -> Declaration:
+    """The rest of a field, from the colon on."""
     decl = Declaration("field", name)
     decl.ordinal = ordinal
-    if not cursor.is_op(":"):
-        raise _Mismatch(max(cursor.at, looked_at))
+    cursor.op(":")
+    if cursor.at + 1 == len(cursor.tokens) and cursor.peek()[0] == "name":
+        decl.type = _base(cursor)  # a plain name and nothing else, as most fields have
+        return decl
     decl.type = _expression(cursor)
     if cursor.is_op("="):
         decl.value = _expression(cursor)

@@ -15,7 +15,8 @@ PIECES = [
     b"(", b")", b"{", b"}", b"[", b"]", b";", b",", b"@", b"@0", b":", b"=", b"$", b".", b"union ",
     b"struct ", b"using ", b'import "x"', b'embed "x"', b"->", b"-", b'"', b"\\", b'0x"', b"\0",
     b"\xff\xfe", b"\xef\xbb\xbf", b"#", b"9" * 30, b"stream", b"extends", b"Text", b"List(",
-    b"Point", b"null", b"void", b".origin", b"Box", b"1e400", b"*", b"\n", b"`x\n", b"group", b"$aInt",
+    b"Point",
+    b"null", b"void", b".origin", b"Box", b"1e400", b"*", b"\n", b"`x\n", b"group", b"$aInt",
     b"@70000", b'import "schema.capnp"', b'embed "schema.capnp"', b"\xc3", b"using A = A;",
 ]
 

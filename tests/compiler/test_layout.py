@@ -133,7 +133,7 @@ def text_of(maker: SchemaMaker, top: Member) -> str:
 
 
 def without_last(top: Member) -> bool:
-    """Take the field with the highest number out; False if that leaves too small a union or group."""
+    """Take the field with the highest number out; False if a group or union would be too small."""
     last = max(top.fields(), key=lambda field: field.ordinal or 0)
     stack = [top]
     while stack:
