@@ -60,7 +60,7 @@ class Json(Codec):
 
     def decode(self, kind: Any, data: "bytes | bytearray | memoryview") -> Any:
         """A reader of `kind` over a new message with what the JSON text says."""
-        if isinstance(data, str) or not isinstance(data, (bytes, bytearray, memoryview)):
+        if not isinstance(data, (bytes, bytearray, memoryview)):
             raise TypeError(f"JSON is decoded from bytes, not {type(data).__name__}")
         data = bytes(data)
         shape = shape_of(kind)
