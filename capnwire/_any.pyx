@@ -5,6 +5,7 @@ Spec: encoding.md, 1.1 (capability pointers); schema.capnp, Type.anyPointer.
 
 from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memset
 
 from capnwire._fast cimport (
     Struct, builder_of, check_alive, info_of, reader_of,
@@ -79,12 +80,8 @@ cdef ListInfo list_info(object type):
 
 cdef Field field_for(StructInfo info) except *:
     cdef Field field
+    memset(&field, 0, sizeof(Field))
     field.kind = STRUCT
-    field.flags = 0
-    field.mask = 0
-    field.default = NULL
-    field.owner = NULL
-    field.name = NULL
     field.sub = <PyObject*>info
     return field
 
@@ -151,6 +148,7 @@ cdef class AnyPointerReader:
 
     def as_interface(self, type=None):
         """The capability, or None when null."""
+        check_open(self.arena)
         return load_capability(self.arena, self.segment, self.place, NULL)
 
     def __eq__(self, other):
@@ -257,8 +255,8 @@ cdef class AnyPointerBuilder:
         cdef ListInfo info = list_info(type)
         cdef Field field
         cdef ListRef items
-        field.kind, field.flags, field.default, field.sub = LIST, 0, NULL, <PyObject*>info
-        field.owner = field.name = NULL
+        memset(&field, 0, sizeof(Field))
+        field.kind, field.sub = LIST, <PyObject*>info
         writable_list(self.arena, self.segment, check_any(self), &field, &items)
         return list_builder(info, self.arena, &items)
 
@@ -340,9 +338,10 @@ cdef int store_any(
     """Store any kind of object at a null pointer; None leaves it null."""
     cdef Field wanted
     cdef uint32_t kind = ANY_POINTER if field == NULL else field.kind
-    wanted.kind, wanted.flags, wanted.default, wanted.sub = kind, 0, NULL, NULL
-    wanted.owner = NULL if field == NULL else field.owner
-    wanted.name = NULL if field == NULL else field.name
+    memset(&wanted, 0, sizeof(Field))
+    wanted.kind = kind
+    if field != NULL:
+        wanted.owner, wanted.name = field.owner, field.name
     item = <object>value
     if item is None:
         return 0
@@ -471,11 +470,17 @@ cdef class OrphanHolder:
         """
         cdef StructRef struct
         cdef ListRef items
+        cdef StructInfo info
+        cdef uint32_t data_words, pointers
         if isinstance(self.info, StructInfo):
-            orphan_struct(self.orphan, &struct)
+            info = <StructInfo>self.info
+            orphan_struct(self.orphan, info.data_words, info.pointer_count, &struct)
             return builder_of(<StructInfo>self.info, self.orphan.arena, &struct)
         if isinstance(self.info, ListInfo):
-            orphan_list(self.orphan, &items)
+            element_shape(<ListInfo>self.info, &data_words, &pointers)
+            orphan_list(
+                self.orphan, (<ListInfo>self.info).element_size, data_words, pointers, &items
+            )
             return list_builder(<ListInfo>self.info, self.orphan.arena, &items)
         raise SchemaMismatch("this orphan is neither a struct nor a list")
 
@@ -494,6 +499,14 @@ cdef class OrphanHolder:
         return f"<capnwire orphan {'set' if self else 'null'}>"
 
 
+cdef void element_shape(ListInfo info, uint32_t* data_words, uint32_t* pointers) noexcept:
+    """The sections of a list's elements; zero unless they are structs."""
+    data_words[0] = pointers[0] = 0
+    if info.element.kind == STRUCT:
+        data_words[0] = (<StructInfo>info.element.sub).data_words
+        pointers[0] = (<StructInfo>info.element.sub).pointer_count
+
+
 cdef object disown_field(
     BuilderArena arena, Segment* segment, uint8_t* place, object info
 ):
@@ -503,7 +516,7 @@ cdef object disown_field(
     return holder
 
 
-def new_orphan(Struct message, type, size=None):
+def new_orphan(Struct message not None, type, size=None):
     """A new zeroed struct, or list of `size`, in a builder's message, which nothing names yet."""
     check_alive(message)
     if not isinstance(message.arena, BuilderArena):

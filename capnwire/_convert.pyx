@@ -16,7 +16,7 @@ from capnwire._info cimport (
 )
 from capnwire._load cimport load_scalar, load_text
 from capnwire._python cimport *
-from capnwire.wire.arena cimport Arena, BuilderArena, Segment
+from capnwire.wire.arena cimport Arena, BuilderArena, Segment, check_open
 from capnwire.wire.memory cimport load16, load64
 from capnwire.wire.reader cimport (
     BlobRef, ListRef, StructRef, read_blob, read_list, read_struct,
@@ -30,6 +30,8 @@ from capnwire.errors import LimitError
 cdef enum:
     NO_DEPTH_LIMIT = 0xFFFF
     MAX_LEVELS = 1000            # of nested dicts and lists in one conversion: C stack
+    MAX_ABSENT_DEPTH = 64        # of absent structs within absent structs
+    MAX_ABSENT = 65536           # of them within one
 
 
 # ---------------------------------------------------------------- loading
@@ -103,6 +105,7 @@ cdef object view_of_data(
     cdef word_t pointer
     cdef PyObject* home = <PyObject*>arena
     cdef BlobView view = BlobView.__new__(BlobView)
+    check_open(arena)            # now, as making an object may run a finalizer that closes it
     if find_blob(&home, &segment, &place, field, &pointer):
         read_blob(<Arena>home, segment, place, pointer, "Data", &blob)
         view.data = blob.data
@@ -169,10 +172,17 @@ cdef int locate_list(
 
 # ---------------------------------------------------------------- whole values
 
+cdef struct Absent:
+    PyObject* info
+    Absent* outer
+
+
 cdef struct Walk:
     int options                  # VERBOSE, BASE64
     uint32_t level               # nested dicts and lists so far
     int64_t unpaid               # words' worth of objects that no byte of the message pays for
+    Absent* absent               # the absent structs whose defaults are being made, inner first
+    uint32_t made_up             # made below the outermost of them
 
 
 cdef dict to_dict(StructInfo info, Arena arena, StructRef* struct, int options):
@@ -183,6 +193,7 @@ cdef dict to_dict(StructInfo info, Arena arena, StructRef* struct, int options):
     walk.options = options
     walk.level = 0
     walk.unpaid = 8 * 1024 * 1024
+    walk.absent = NULL
     return struct_to_dict(info, arena, struct, &walk)
 
 
@@ -193,6 +204,7 @@ cdef list to_list(ListInfo info, Arena arena, ListRef* items, int options):
     walk.options = options
     walk.level = 0
     walk.unpaid = 8 * 1024 * 1024
+    walk.absent = NULL
     return list_to_objects(info, arena, items, &walk)
 
 
@@ -288,17 +300,29 @@ cdef object pointer_to_object(
 cdef object empty_to_object(StructInfo info, Arena arena, StructRef* struct, Walk* walk):
     """An absent struct in a verbose dict: its defaults; None where a type would recur for ever."""
     cdef uint32_t level = walk.level
-    if info in EMPTY_IN_PROGRESS:
-        return None
-    EMPTY_IN_PROGRESS.append(info)
+    cdef Absent mine
+    cdef Absent* outer = walk.absent
+    cdef uint32_t depth = 0
+    while outer != NULL:
+        depth += 1
+        # A generic type may nest itself in ever new ones, so depth counts as well as recurrence.
+        if outer.info == <PyObject*>info or depth >= MAX_ABSENT_DEPTH:
+            return None
+        outer = outer.outer
+    walk.made_up = 0 if depth == 0 else walk.made_up + 1
+    if walk.made_up > MAX_ABSENT:
+        raise LimitError(
+            "the structs in the defaults of one absent struct", limit=MAX_ABSENT,
+            wanted=walk.made_up,
+        )
+    mine.info = <PyObject*>info
+    mine.outer = walk.absent
+    walk.absent = &mine
     try:
         return struct_to_dict(info, arena, struct, walk)
     finally:
-        EMPTY_IN_PROGRESS.pop()
+        walk.absent = mine.outer
         walk.level = level
-
-
-cdef list EMPTY_IN_PROGRESS = []
 
 
 cdef list list_to_objects(ListInfo info, Arena arena, ListRef* items, Walk* walk):

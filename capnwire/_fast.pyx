@@ -206,10 +206,10 @@ cdef class Struct:
         """
         cdef StructInfo info = info_of_type(type(self))
         cdef uint32_t active = 0
-        if self.arena.first.base == NULL:
-            closed_error()
         if info.reader_type == NULL:
             complete(info)
+        if self.arena.first.base == NULL:
+            closed_error()
         if info.discriminant_offset + 16 <= self.bits:
             active = load16(self.data + (info.discriminant_offset >> 3))
         if active >= info.member_count:
@@ -260,12 +260,11 @@ cdef class Struct:
             DecodeError: something in it is wrong, or it makes more objects than its bytes pay for.
         """
         cdef StructRef struct
+        cdef int options = (VERBOSE if verbose else 0) | (BASE64 if encode_bytes_as_base64 else 0)
+        info = info_of(self)
         check_alive(self)
         ref_of(self, &struct)
-        return to_dict(
-            info_of(self), self.arena, &struct,
-            (VERBOSE if verbose else 0) | (BASE64 if encode_bytes_as_base64 else 0),
-        )
+        return to_dict(info, self.arena, &struct, options)
 
     def get_data_as_view(self, name):
         """A memoryview of a Data field in place: no copy; writable in builders.
@@ -313,13 +312,14 @@ cdef class Struct:
         cdef StructRef struct
         cdef BuilderArena arena
         cdef StructInfo info = info_of(self)
-        check_alive(self)
         if info.is_group:
             return copy_of_group(self, info)
-        ref_of(self, &struct)
+        # First what may run the caller's code, which may close this message.
         arena = new_builder_arena(
             first_words(num_first_segment_words), allocate_seg_callable
         )
+        check_alive(self)
+        ref_of(self, &struct)
         copy_struct(
             arena, &arena.root_segment.head, arena.root_segment.head.base, self.arena, &struct
         )
@@ -527,7 +527,6 @@ cdef class StructBuilder(Struct):
             TypeError: the field needs a size, or takes none.
             EncodeError: the size is more than the format allows.
         """
-        check_alive(self)
         return init_field(self, find_field(info_of(self), str_of(name)), size)
 
     def init_resizable_list(self, name):
@@ -559,10 +558,10 @@ cdef class StructBuilder(Struct):
             EncodeError: the orphan is of another message, or of another type.
         """
         cdef Field* field = find_field(info_of(self), name)
-        check_alive(self)
         if field.kind <= ENUM or field.kind == GROUP:
             raise TypeError(f"{info_of(self).name}.{name} is no pointer, so it adopts nothing")
         late("check_orphan")(orphan, None if field.sub == NULL else <object>field.sub, name)
+        check_alive(self)
         adopt(
             <BuilderArena>self.arena, self.segment,
             self.data + (self.bits >> 3) + <size_t>field.offset * 8, orphan._release(),
@@ -603,6 +602,7 @@ cdef object init_field(Struct self, Field* field, object size):
             raise EncodeTypeError(f"{info.name}.{name} takes no size", struct=info.name, field=name)
     elif kind == LIST or kind == TEXT or kind == DATA:
         size = size_of(size, info, name)
+    check_alive(self)
     if kind == STRUCT:
         info = <StructInfo>field.sub
         init_struct(arena, self.segment, place, info.data_words, info.pointer_count, &struct)

@@ -13,11 +13,15 @@ from libc.stdlib cimport calloc, free
 from capnwire._fast cimport builder_slots, reader_slots, struct_bases
 from capnwire._message cimport class_functions, type_call
 from capnwire.wire.arena cimport Arena, arena_over, UNLIMITED
+from capnwire.wire.copy cimport count_traversal
 from capnwire.wire.units cimport (
     SIZE_BIT, SIZE_BYTE, SIZE_COMPOSITE, SIZE_EIGHT, SIZE_FOUR, SIZE_POINTER, SIZE_TWO, SIZE_VOID,
 )
 
 from capnwire.errors import SchemaError, UnionError
+
+cdef enum:
+    MAX_DEFAULT_WORDS = 0x100000
 
 cdef extern from *:
     """
@@ -51,6 +55,7 @@ cdef extern from *:
     static int capnwire_disallow(PyObject* o) {
         PyTypeObject* type = (PyTypeObject*)o;
         type->tp_new = NULL;
+        type->tp_vectorcall = NULL;
     #ifdef Py_TPFLAGS_DISALLOW_INSTANTIATION
         type->tp_flags |= Py_TPFLAGS_DISALLOW_INSTANTIATION;
     #endif
@@ -58,6 +63,11 @@ cdef extern from *:
             && PyDict_DelItemString(type->tp_dict, "__new__") < 0) return -1;
         PyType_Modified(type);
         return 0;
+    }
+    /* An instance must not turn into a builder, or into a struct of another size, by its
+       __class__ being assigned. */
+    static void capnwire_freeze(PyObject* type) {
+        ((PyTypeObject*)type)->tp_flags |= Py_TPFLAGS_IMMUTABLETYPE;
     }
     static void capnwire_set_call(PyObject* type, void* call) {
         ((PyTypeObject*)type)->tp_vectorcall = (vectorcallfunc)call;
@@ -76,6 +86,7 @@ cdef extern from *:
     int capnwire_disallow(object type) except -1
     Py_ssize_t capnwire_basic_size(object type)
     void capnwire_set_call(object type, void* call)
+    void capnwire_freeze(object type)
 
 
 cdef int disallow(object type) except -1:
@@ -209,6 +220,11 @@ cdef class ListInfo:
     """The type of a list: what its elements are (`element_kind`, with `element_info`)."""
 
     def __init__(self, str kind, info=None):
+        wanted = ELEMENT_INFOS.get(kind)
+        if (info is not None) if wanted is None else not isinstance(info, wanted):
+            raise TypeError(f"a list of {kind} cannot be described by {info!r}")
+        if self.element_kind is not None:
+            raise TypeError("the type of a list cannot be changed")
         self.element_kind = kind
         self.element_info = info
         self.element.kind = KINDS[kind]
@@ -232,6 +248,8 @@ cdef class StructInfo:
     """The type of a struct or group; `completer(info)` fills the field table on first use."""
 
     def __init__(self, str name, node, scope, completer, bint is_group=False):
+        if self.by_name is not None:
+            raise TypeError("the type of a struct cannot be changed")
         self.name, self.node, self.scope, self.completer = name, node, scope, completer
         self.is_group = is_group
         body = node.body
@@ -270,6 +288,10 @@ cdef class StructInfo:
         with the pointer; discriminant None outside a union.
         """
         cdef uint32_t count = <uint32_t>len(fields)
+        if self.reader_type != NULL:
+            raise TypeError("the type of a struct cannot be changed")
+        # After a first try that failed; its tables stay, as descriptors may point into them.
+        self.count = self.plain_count = self.member_count = 0
         self.fields = <Field*>calloc(count + 1, sizeof(Field))
         self.plain = <Field**>calloc(count + 1, sizeof(Field*))
         self.members = <Field**>calloc(count + 1, sizeof(Field*))
@@ -346,7 +368,19 @@ cdef str intern_name(str name):
 
 
 cdef Arena default_arena(bytes segment):
-    """An arena over a default value, which was checked when the schema was loaded."""
+    """An arena over a default value: counted once here, then read without a limit.
+
+    Raises:
+        SchemaError: it names far more than its bytes: it has cycles, or is shared over and over.
+    """
+    if len(segment) < 8:
+        raise SchemaError("a default value is shorter than its pointer")
+    cdef Arena probe = arena_over(
+        segment, <const uint8_t*>PyBytes_AS_STRING(segment), <uint32_t>(len(segment) >> 3), None,
+        0xFFFF,
+    )
+    if count_traversal(probe, max(<uint64_t>MAX_DEFAULT_WORDS, <uint64_t>len(segment) >> 3)) < 0:
+        raise SchemaError("a default value names more than a reader could take")
     cdef Arena arena = arena_over(
         segment, <const uint8_t*>PyBytes_AS_STRING(segment), <uint32_t>(len(segment) >> 3), None,
         None,
@@ -391,6 +425,7 @@ cdef int make_types(StructInfo info, str qualname, str module) except -1:
         # Descriptors point into the table for as long as the type lives, so it is never freed.
         made = named_type(f"{qualname}.{label}", module, (info.type, base), getset)
         made._info = info
+        capnwire_freeze(made)
         if base is reader_base:
             info.Reader = made
         else:
@@ -495,6 +530,8 @@ cdef StructInfo info_of_type(object type):
     if entry.type == <PyObject*>type:
         return <StructInfo>entry.info
     info = type._info
+    if info is None:
+        raise TypeError(f"{type!r} is no struct type")
     if info.Reader is type or info.Builder is type or info.type is type:
         entry.type = <PyObject*>type
         entry.info = <PyObject*>info
@@ -508,5 +545,10 @@ cdef void forget(StructInfo info) noexcept:
             cache[i].type = NULL
             cache[i].info = NULL
 
+
+cdef dict ELEMENT_INFOS = {
+    "struct": StructInfo, "group": StructInfo, "enum": EnumInfo, "list": ListInfo,
+    "interface": InterfaceInfo,
+}
 
 disallow(EnumValue)

@@ -23,3 +23,4 @@ cdef class ListBuilder(List):
 
 cdef object list_reader(ListInfo info, Arena arena, ListRef* ref)
 cdef object list_builder(ListInfo info, BuilderArena arena, ListRef* ref)
+cdef int check_list(List list) except -1

@@ -4,10 +4,14 @@ Spec: encoding.md, 1.1 (Lists) and 1.3 (lists of another version).
 """
 
 cimport cython
+from cpython.buffer cimport (
+    PyBUF_ANY_CONTIGUOUS, PyBUF_C_CONTIGUOUS, PyBUF_F_CONTIGUOUS, PyBUF_ND, PyBUF_STRIDES,
+)
 from cpython.object cimport PyObject
 from cpython.slice cimport PySlice_AdjustIndices, PySlice_Unpack
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
+from libc.string cimport memset
 
 from capnwire._any cimport any_builder, any_reader, disown_field, load_capability
 from capnwire._convert cimport BASE64, VERBOSE, load_data, locate_list, to_list
@@ -35,6 +39,10 @@ cdef enum:
 # The buffer protocol's letters for the kinds from INT8 to FLOAT64.
 cdef char* LETTERS = b"bhiqBHIQfd"
 cdef char[20] FORMATS
+
+cdef int CONTIGUOUS_ONLY = (
+    (PyBUF_C_CONTIGUOUS | PyBUF_F_CONTIGUOUS | PyBUF_ANY_CONTIGUOUS) & ~PyBUF_STRIDES
+)
 
 cdef struct RawList:
     PyObject head
@@ -67,7 +75,7 @@ cdef object list_builder(ListInfo info, BuilderArena arena, ListRef* ref):
     return make_list(<PyObject*>ListBuilder, info, arena, ref)
 
 
-cdef inline int check_list(List list) except -1:
+cdef int check_list(List list) except -1:
     """Refuse a closed message, and a list builder whose list was overwritten."""
     cdef ListRef* ref = &list.ref
     if list.arena.first.base == NULL:
@@ -138,12 +146,16 @@ cdef class List:
 
     def __getitem__(self, index):
         cdef Py_ssize_t start, stop, step, count, i
-        check_list(self)
+        # The index first: converting it may run code that closes or overwrites the message.
         if isinstance(index, slice):
             PySlice_Unpack(index, &start, &stop, &step)
+            check_list(self)
+            pin = self.arena.pin     # held, as making objects may run a finalizer that closes it
             count = PySlice_AdjustIndices(self.ref.count, &start, &stop, step)
             return [element_of(self, <uint32_t>(start + i * step)) for i in range(count)]
-        return element_of(self, index_in(self, index))
+        i = index_in(self, index)
+        check_list(self)
+        return element_of(self, <uint32_t>i)
 
     def __iter__(self):
         cdef ListIterator iterator = ListIterator.__new__(ListIterator)
@@ -177,13 +189,11 @@ cdef class List:
     def to_list(self, verbose=False, encode_bytes_as_base64=False):
         """Everything in the list as Python objects, structs as dicts, in one go."""
         cdef ListRef ref = self.ref
+        cdef int options = (VERBOSE if verbose else 0) | (BASE64 if encode_bytes_as_base64 else 0)
         check_list(self)
         if isinstance(self.arena, BuilderArena):
             ref.depth = NO_DEPTH_LIMIT
-        return to_list(
-            self.info, self.arena, &ref,
-            (VERBOSE if verbose else 0) | (BASE64 if encode_bytes_as_base64 else 0),
-        )
+        return to_list(self.info, self.arena, &ref, options)
 
     def tolist(self, /):
         """As `to_list()`, with NumPy's name."""
@@ -278,7 +288,9 @@ cdef int export(List list, Py_buffer* view, int flags) except -1:
     size = element_size(list.info.element.kind)
     if flags & 1 and not building:
         raise BufferError("this list belongs to a message that is only read")
-    if ref.count and ref.step != size * 8 and not flags & 0x10:
+    if ref.count and ref.step != size * 8 and (
+        not flags & PyBUF_STRIDES & ~PyBUF_ND or flags & CONTIGUOUS_ONLY
+    ):
         raise BufferError("this list is strided: its elements are structs on the wire")
     exported = <Exported*>malloc(sizeof(Exported))
     if exported == NULL:
@@ -365,16 +377,17 @@ cdef class ListBuilder(List):
 
     def __setitem__(self, index, value):
         cdef Py_ssize_t start, stop, step, count, i
-        check_list(self)
         if not isinstance(index, slice):
+            i = index_in(self, index)
+            check_list(self)
             store_element(
-                <BuilderArena>self.arena, self.info, &self.ref, index_in(self, index),
-                <PyObject*>value,
+                <BuilderArena>self.arena, self.info, &self.ref, <uint32_t>i, <PyObject*>value
             )
             return
         PySlice_Unpack(index, &start, &stop, &step)
         count = PySlice_AdjustIndices(self.ref.count, &start, &stop, step)
         values = list(value)
+        check_list(self)
         if len(values) != count:
             raise ValueError(
                 f"{len(values)} values for a slice of {count}: a list keeps its length"
@@ -396,11 +409,11 @@ cdef class ListBuilder(List):
         cdef ListRef inner
         cdef uint32_t kind = self.info.element.kind
         cdef BuilderArena arena = <BuilderArena>self.arena
-        check_list(self)
         at = index_in(self, index)
+        check_list(self)
         place = self.ref.base + ((<uint64_t>at * self.ref.step) >> 3) + (self.ref.bits >> 3)
         if kind == STRUCT and size is None:
-            late("zero_struct")(self[at])
+            zero_element(arena, &self.ref, <uint32_t>at)
             return self[at]
         if kind != LIST and kind != TEXT and kind != DATA or size is None:
             raise EncodeTypeError(f"an element of {self.info!r} cannot be started with size {size}")
@@ -415,20 +428,18 @@ cdef class ListBuilder(List):
 
     def disown(self, index):
         """Take the object of a pointer element out of the message; the element becomes null."""
+        cdef uint8_t* place = pointer_place(self, index)
         check_list(self)
         return disown_field(
-            <BuilderArena>self.arena, self.ref.segment, pointer_place(self, index),
-            self.info.element_info,
+            <BuilderArena>self.arena, self.ref.segment, place, self.info.element_info
         )
 
     def adopt(self, index, orphan):
         """Put an orphan of this message into a pointer element."""
-        check_list(self)
+        cdef uint8_t* place = pointer_place(self, index)
         late("check_orphan")(orphan, self.info.element_info, index)
-        adopt(
-            <BuilderArena>self.arena, self.ref.segment, pointer_place(self, index),
-            orphan._release(),
-        )
+        check_list(self)
+        adopt(<BuilderArena>self.arena, self.ref.segment, place, orphan._release())
 
     def as_reader(self, /):
         """A reader of the same memory."""
@@ -436,6 +447,16 @@ cdef class ListBuilder(List):
         check_list(self)
         ref.depth = NO_DEPTH_LIMIT
         return list_reader(self.info, self.arena, &ref)
+
+
+cdef int zero_element(BuilderArena arena, ListRef* ref, uint32_t index) except -1:
+    """Zero an inline struct and whatever it names."""
+    cdef uint32_t i
+    cdef uint8_t* at = ref.base + (<uint64_t>index * ref.step >> 3)
+    memset(at, 0, ref.bits >> 3)
+    for i in range(ref.pointers):
+        erase(arena, ref.segment, at + (ref.bits >> 3) + <size_t>i * 8)
+    return 0
 
 
 cdef uint8_t* pointer_place(List list, object index) except NULL:

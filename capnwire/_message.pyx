@@ -278,11 +278,14 @@ cdef class MessageIterator:
 
     def __next__(self):
         cdef uint64_t used = 0
+        cdef uint64_t left = self.left
         cdef Arena arena
-        if self.left == 0:
+        if left == 0:
             self.pin = None
             raise StopIteration
-        arena = open_framed(self.pin, self.at, self.left, self.limit, self.nesting, &used)
+        arena = open_framed(self.pin, self.at, left, self.limit, self.nesting, &used)
+        if self.left != left:
+            raise ValueError("this iterator is being advanced elsewhere")
         self.at += used
         self.left -= used
         return root_reader(self.info, arena)

@@ -19,7 +19,7 @@ from capnwire._info cimport (
     IS_UNION_MEMBER, LIST, STRUCT, TEXT, UINT8, UINT16, UINT32, UINT64, VOID, EnumInfo,
     EnumValue, Field, ListInfo, StructInfo, complete, find_field,
 )
-from capnwire._lists cimport List
+from capnwire._lists cimport List, check_list
 from capnwire._python cimport *
 from capnwire.wire.arena cimport Arena, BuilderArena, Segment, new_builder_arena
 from capnwire.wire.builder cimport (
@@ -40,6 +40,13 @@ from capnwire.errors import EncodeError, EncodeTypeError
 cdef enum:
     NO_DEPTH_LIMIT = 0xFFFF
     MAX_BLOB_BYTES = 0x1FFFFFFF
+    MAX_LEVELS = 1000            # of nested mappings and sequences in one value: C stack
+
+cdef extern from *:
+    """
+    static CAPNWIRE_THREAD int capnwire_nesting = 0;
+    """
+    int nesting "capnwire_nesting"
 
 
 # ---------------------------------------------------------------- refusing
@@ -248,15 +255,63 @@ cdef int store_member(
     if field.kind <= ENUM:
         store_scalar(data, field, value)
     elif field.kind == GROUP:
-        if not active:
-            clear_group(<StructInfo>field.sub, arena, segment, data, bits)
-        store_group(arena, segment, data, bits, field, value)
+        if active:
+            store_group(arena, segment, data, bits, field, value)
+        else:
+            store_new_group(arena, segment, data, bits, field, value)
     else:
         store_pointer(
             arena, segment, data + (bits >> 3) + <size_t>field.offset * 8, field, value, active
         )
     activate(field, data)
     return 0
+
+
+cdef int store_new_group(
+    BuilderArena arena, Segment* segment, uint8_t* data, uint32_t bits, Field* field,
+    PyObject* value,
+) except -1:
+    """Set a group that is not the active member: it shares its place with the one that is.
+
+    What is there is kept aside until the value is stored, and put back when it is refused.
+    """
+    cdef StructInfo info = <StructInfo>field.sub
+    cdef uint8_t* place = data + (bits >> 3)
+    cdef uint32_t i
+    cdef bytes kept = PyBytes_FromStringAndSize(<const char*>data, bits >> 3)
+    cdef list orphans = []
+    for i in range(info.pointer_count):
+        orphans.append(
+            disown(arena, segment, place + <size_t>i * 8)
+            if uses_pointer(info, i) and load64(place + <size_t>i * 8) else None
+        )
+    try:
+        clear_group(info, arena, segment, data, bits)
+        store_group(arena, segment, data, bits, field, value)
+    except BaseException:
+        clear_group(info, arena, segment, data, bits)
+        memcpy(data, <const char*>kept, bits >> 3)
+        for i in range(info.pointer_count):
+            if orphans[i] is not None:
+                adopt(arena, segment, place + <size_t>i * 8, orphans[i])
+        raise
+    return 0
+
+
+cdef bint uses_pointer(StructInfo info, uint32_t index) except -1:
+    """Whether a group, or a group in it, has the pointer of this index."""
+    cdef uint32_t i
+    cdef Field* field
+    if info.reader_type == NULL:
+        complete(info)
+    for i in range(info.count):
+        field = &info.fields[i]
+        if field.kind == GROUP:
+            if uses_pointer(<StructInfo>field.sub, index):
+                return True
+        elif field.kind > ENUM and field.offset == index:
+            return True
+    return False
 
 
 cdef void activate(Field* field, uint8_t* data) noexcept:
@@ -511,7 +566,7 @@ cdef int merge(StructInfo info, BuilderArena arena, StructRef* struct, PyObject*
     """
     if info.reader_type == NULL:
         complete(info)
-    Py_EnterRecursiveCall(" while a nested mapping is stored")
+    capnwire_enter(&nesting, MAX_LEVELS, " while a nested mapping is stored")
     try:
         if PyDict_CheckExact(mapping):
             return merge_dict(info, arena, struct, mapping)
@@ -522,7 +577,7 @@ cdef int merge(StructInfo info, BuilderArena arena, StructRef* struct, PyObject*
                 <PyObject*>item,
             )
     finally:
-        Py_LeaveRecursiveCall()
+        capnwire_leave(&nesting)
     return 0
 
 
@@ -622,11 +677,11 @@ cdef int store_list(
             raise wrong_type(field, value, "a sequence") from None
     count = len(sequence)
     new_list(arena, segment, place, info, count, &items)
-    Py_EnterRecursiveCall(" while a nested sequence is stored")
+    capnwire_enter(&nesting, MAX_LEVELS, " while a nested sequence is stored")
     try:
         return store_elements(arena, info, &items, sequence, count)
     finally:
-        Py_LeaveRecursiveCall()
+        capnwire_leave(&nesting)
 
 
 cdef int store_elements(
@@ -649,8 +704,10 @@ cdef int copy_list_in(
     BuilderArena arena, Segment* segment, uint8_t* place, List source
 ) except -1:
     """Deep-copy a list to a null pointer; from the same message by way of another."""
-    cdef ListRef items = source.ref
+    cdef ListRef items
     cdef BuilderArena other
+    check_list(source)
+    items = source.ref
     if isinstance(source.arena, BuilderArena):
         items.depth = NO_DEPTH_LIMIT
     if <Arena>source.arena is not <Arena>arena:
@@ -708,8 +765,9 @@ cdef int copy_into_element(BuilderArena arena, StructRef* struct, Struct source)
         return 0
     check_alive(source)
     ref_of(source, &copied)
-    if <Arena>source.arena is not <Arena>arena:
+    if <Arena>source.arena is not <Arena>arena and copied.pointers == 0:
         return overwrite_struct(arena, struct, source.arena, &copied)
+    # Whole before anything is overwritten: the source may be part of it, or turn out malformed.
     other = new_builder_arena(1024)
     copy_struct(
         other, &other.root_segment.head, other.root_segment.head.base, source.arena, &copied

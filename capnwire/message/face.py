@@ -49,7 +49,6 @@ __all__ = [
     "text_of",
     "write",
     "write_packed",
-    "zero_struct",
 ]
 
 
@@ -129,12 +128,6 @@ def copy_list(items: List) -> object:
 
 
 # ------------------------------------------------------------------ building
-
-
-def zero_struct(struct: StructBuilder) -> None:
-    """Give every field of a struct its default, in place."""
-    for name in field_names(struct._info):
-        struct.clear(name)
 
 
 def check_orphan(orphan: object, info: object, place: object) -> None:

@@ -275,7 +275,11 @@ cdef int budget_spent(Arena arena, words_t words) except -1:
         limit = total
     if count_traversal(arena, limit) < 0:
         arena.budget += <int64_t>words
+        # The verdict stands: counting again at each further read would be work without end.
+        arena.first.id |= ARENA_STRICT
         raise LimitError("traversal_limit_in_words", limit=limit, wanted=limit + 1)
+    # The count lets other threads run, and they may have closed the message.
+    check_open(arena)
     renewals = flags >> ARENA_RENEWALS_SHIFT
     if not flags & ARENA_MUTABLE or renewals >= 40:
         arena.budget = UNLIMITED
@@ -420,13 +424,6 @@ cdef BuilderSegment* add_segment(BuilderArena arena, words_t words) except NULL:
     cdef uint64_t size = arena.next_words if arena.next_words > words else words
     cdef BuilderSegment** more
     cdef uint32_t room
-    if arena.more_count == arena.more_capacity:
-        room = arena.more_capacity * 2 + 4
-        more = <BuilderSegment**>realloc(arena.more, room * sizeof(BuilderSegment*))
-        if more == NULL:
-            raise MemoryError
-        arena.more = more
-        arena.more_capacity = room
     cdef BuilderSegment* segment = <BuilderSegment*>calloc(1, sizeof(BuilderSegment))
     if segment == NULL:
         raise MemoryError
@@ -435,6 +432,16 @@ cdef BuilderSegment* add_segment(BuilderArena arena, words_t words) except NULL:
     except BaseException:
         free(segment)
         raise
+    # Only now, as the caller's allocator may have built on this message and added segments itself.
+    if arena.more_count == arena.more_capacity:
+        room = arena.more_capacity * 2 + 4
+        more = <BuilderSegment**>realloc(arena.more, room * sizeof(BuilderSegment*))
+        if more == NULL:
+            release_segment(segment)
+            free(segment)
+            raise MemoryError
+        arena.more = more
+        arena.more_capacity = room
     segment.head.id = arena.more_count + 1
     arena.more[arena.more_count] = segment
     arena.more_count += 1

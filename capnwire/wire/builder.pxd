@@ -55,8 +55,12 @@ cdef Orphan new_orphan_struct(BuilderArena arena, uint32_t data_words, uint32_t 
 cdef Orphan new_orphan_list(
     BuilderArena arena, uint32_t element_size, words_t count, uint32_t data_words, uint32_t pointers
 )
-cdef int orphan_struct(Orphan orphan, StructRef* out) except -1
-cdef int orphan_list(Orphan orphan, ListRef* out) except -1
+cdef int orphan_struct(
+    Orphan orphan, uint32_t data_words, uint32_t pointers, StructRef* out
+) except -1
+cdef int orphan_list(
+    Orphan orphan, uint32_t wanted, uint32_t data_words, uint32_t pointers, ListRef* out
+) except -1
 
 
 cdef inline uint8_t* allocate(

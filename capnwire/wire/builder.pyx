@@ -13,10 +13,12 @@ from capnwire.wire.arena cimport (
 from capnwire.wire.memory cimport load64, store64
 from capnwire.wire.pointer cimport (
     data_words_of, element_bits, element_size_of, far_is_double, far_offset, far_pointer,
-    far_segment, kind_of, list_count_of, list_shape, list_words, pointer_count_of, struct_shape,
-    tag_count_of, with_offset,
+    far_segment, kind_of, list_count_of, list_shape, list_words, offset_of, pointer_count_of,
+    struct_shape, tag_count_of, with_offset,
 )
-from capnwire.wire.reader cimport ListRef, StructRef, not_a_struct, read_list, resolve
+from capnwire.wire.reader cimport (
+    ListRef, StructRef, not_a_struct, out_of_bounds, read_list, resolve,
+)
 from capnwire.wire.units cimport (
     KIND_FAR, KIND_LIST, KIND_OTHER, KIND_STRUCT, MAX_LIST_ELEMENTS, MAX_SEGMENT_WORDS,
     SIZE_COMPOSITE, SIZE_POINTER, word_t, words_t,
@@ -58,11 +60,16 @@ cdef struct EraseFrame:
 
 
 cdef class EraseStack:
-    """Frames of objects being zeroed: depth costs heap, never C stack."""
+    """Frames of objects being zeroed: depth costs heap, never C stack.
+
+    With `sought`, nothing is zeroed: the same walk looks for the object that holds that place.
+    """
 
     cdef EraseFrame* frames
     cdef size_t count
     cdef size_t capacity
+    cdef const uint8_t* sought
+    cdef bint found
 
     def __dealloc__(self):
         free(self.frames)
@@ -85,63 +92,96 @@ cdef int wipe(Segment* segment, uint8_t* object_at, words_t words) except -1:
     return mark_dead(<BuilderSegment*>segment, object_at, words)
 
 
+cdef inline bint within(int64_t at, words_t words, Segment* segment) noexcept nogil:
+    return at >= 0 and at <= segment.words and words <= <words_t>(segment.words - at)
+
+
+cdef uint8_t* pad_of(BuilderArena arena, word_t far, Segment** segment) noexcept:
+    """The landing pad of a far pointer, or NULL when there is none.
+
+    What a builder wrote itself is in bounds; but whoever gave the memory (`allocate_seg_callable`)
+    can write into it as well.
+    """
+    cdef BuilderSegment* built = builder_segment(arena, far_segment(far))
+    if built == NULL or not within(far_offset(far), 1 + far_is_double(far), &built.head):
+        return NULL
+    segment[0] = &built.head
+    return built.head.base + far_offset(far) * 8
+
+
 cdef int enter(
     BuilderArena arena, Segment* segment, uint8_t* place, EraseStack stack
 ) except -1:
     """Zero what one pointer names, if that has no pointers; else push a frame for it."""
     cdef word_t pointer = load64(place)
-    cdef Segment* pad_segment
+    cdef BuilderSegment* home
     cdef uint8_t* pad
+    cdef uint32_t pad_words
+    cdef word_t far
     cdef int64_t at
-    store64(place, 0)
+    if stack.sought == NULL:
+        store64(place, 0)
     if pointer == 0 or kind_of(pointer) == KIND_OTHER:
         return 0
-    if kind_of(pointer) == KIND_FAR:
-        pad_segment = &builder_segment(arena, far_segment(pointer)).head
-        pad = pad_segment.base + far_offset(pointer) * 8
-        at = 1 + far_is_double(pointer)
-        segment = pad_segment
-        if far_is_double(pointer):
-            segment = &builder_segment(arena, far_segment(load64(pad))).head
-            place = segment.base + far_offset(load64(pad)) * 8 - 8
-            pointer = with_offset(load64(pad + 8), 0)
-        else:
-            place = pad
-            pointer = load64(pad)
-        memset(pad, 0, at * 8)
-        if kind_of(pointer) == KIND_OTHER:
+    if kind_of(pointer) != KIND_FAR:
+        at = ((place - segment.base) >> 3) + 1 + offset_of(pointer)
+        return enter_object(segment, at, pointer, stack)
+    pad = pad_of(arena, pointer, &segment)
+    if pad == NULL:
+        return 0
+    pad_words = 1 + far_is_double(pointer)
+    pointer = load64(pad + (pad_words - 1) * 8)
+    at = ((pad - segment.base) >> 3) + 1 + offset_of(pointer)
+    if pad_words == 2:
+        far = load64(pad)
+        home = builder_segment(arena, far_segment(far))
+        if kind_of(far) != KIND_FAR or home == NULL:
             return 0
-    return enter_object(
-        segment, place + 8 + (<int64_t>(<int>(<uint32_t>pointer) >> 2)) * 8, pointer, stack
-    )
+        segment = &home.head
+        at = far_offset(far)
+    if stack.sought == NULL:
+        memset(pad, 0, pad_words * 8)
+    return enter_object(segment, at, pointer, stack) if kind_of(pointer) < KIND_FAR else 0
 
 
 cdef int enter_object(
-    Segment* segment, uint8_t* object_at, word_t pointer, EraseStack stack
+    Segment* segment, int64_t index, word_t pointer, EraseStack stack
 ) except -1:
-    cdef uint32_t data_words, pointers, count = 1, size
+    """Zero an object without pointers, or push a frame for it; one out of bounds is left alone."""
+    cdef uint32_t data_words = 0, pointers = 0, count = 1, size
     cdef words_t words
     cdef word_t tag
+    cdef uint8_t* object_at = segment.base + index * 8
     cdef uint8_t* first = object_at
     if kind_of(pointer) == KIND_STRUCT:
         data_words = data_words_of(pointer)
         pointers = pointer_count_of(pointer)
         words = data_words + pointers
+        if not within(index, words, segment):
+            return 0
     else:
         size = element_size_of(pointer)
+        words = list_words(size, list_count_of(pointer))
+        if size == SIZE_COMPOSITE:
+            words = <words_t>list_count_of(pointer) + 1
+        if not within(index, words, segment):
+            return 0
         if size == SIZE_COMPOSITE:
             tag = load64(object_at)
             first = object_at + 8
             data_words = data_words_of(tag)
             pointers = pointer_count_of(tag)
             count = tag_count_of(tag)
-            words = <words_t>list_count_of(pointer) + 1
-        else:
-            words = list_words(size, list_count_of(pointer))
-            data_words = 0
-            pointers = list_count_of(pointer) if size == SIZE_POINTER else 0
+            if <words_t>count * (data_words + pointers) >= words:
+                return 0
+        elif size == SIZE_POINTER:
+            pointers = list_count_of(pointer)
+    if stack.sought != NULL:
+        if object_at <= stack.sought < object_at + words * 8:
+            stack.found = True
+            return 0
     if pointers == 0 or count == 0:
-        return wipe(segment, object_at, words)
+        return 0 if stack.sought != NULL else wipe(segment, object_at, words)
     cdef EraseFrame* frame = push_frame(stack)
     frame.segment, frame.object_at, frame.words = segment, object_at, words
     frame.at = first + <words_t>data_words * 8
@@ -170,11 +210,12 @@ cdef int erase(BuilderArena arena, Segment* segment, uint8_t* place) except -1:
 cdef int drain(BuilderArena arena, EraseStack stack) except -1:
     cdef EraseFrame* frame
     cdef uint8_t* at
-    while stack.count:
+    while stack.count and not stack.found:
         frame = &stack.frames[stack.count - 1]
         if frame.left == 0:
             if frame.elements == 0:
-                wipe(frame.segment, frame.object_at, frame.words)
+                if stack.sought == NULL:
+                    wipe(frame.segment, frame.object_at, frame.words)
                 stack.count -= 1
                 continue
             frame.elements -= 1
@@ -192,10 +233,11 @@ cdef int drain(BuilderArena arena, EraseStack stack) except -1:
 cdef int erase_pointer_only(BuilderArena arena, Segment* segment, uint8_t* place) except -1:
     """Make the pointer null and zero its landing pads, but leave the object."""
     cdef word_t pointer = load64(place)
-    cdef Segment* target
+    cdef uint8_t* pad
     if kind_of(pointer) == KIND_FAR:
-        target = &builder_segment(arena, far_segment(pointer)).head
-        memset(target.base + far_offset(pointer) * 8, 0, 8 + 8 * far_is_double(pointer))
+        pad = pad_of(arena, pointer, &segment)
+        if pad != NULL:
+            memset(pad, 0, 8 + 8 * far_is_double(pointer))
     store64(place, 0)
     return 0
 
@@ -303,6 +345,8 @@ cdef int get_struct(
         return not_a_struct(pointer)
     old_words = data_words_of(pointer)
     old_pointers = pointer_count_of(pointer)
+    if old_words + old_pointers and not within(at, old_words + old_pointers, home):
+        return out_of_bounds("struct", at, old_words + old_pointers, home)
     if old_words >= data_words and old_pointers >= pointers:
         out.segment = home
         out.data = home.base + at * 8
@@ -343,7 +387,7 @@ cdef int transfer(
     if pointer == 0 or kind_of(pointer) >= KIND_FAR:
         store64(place, pointer)
         return 0
-    object_at = old_place + 8 + (<int64_t>(<int>(<uint32_t>pointer) >> 2)) * 8
+    object_at = old_place + 8 + offset_of(pointer) * 8
     return point_at(arena, segment, place, old_segment, object_at, pointer)
 
 
@@ -469,8 +513,27 @@ cdef int drop_orphan(Orphan orphan) except -1:
     if kind_of(tag) == KIND_FAR:
         enter(orphan.arena, &orphan.segment.head, <uint8_t*>&far, stack)
     else:
-        enter_object(&orphan.segment.head, orphan.data, tag, stack)
+        enter_object(&orphan.segment.head, index_of(orphan), tag, stack)
     return drain(orphan.arena, stack)
+
+
+cdef int64_t index_of(Orphan orphan) noexcept:
+    return (orphan.data - orphan.segment.head.base) >> 3
+
+
+cdef bint holds(Orphan orphan, const uint8_t* place) except -1:
+    """Whether a place lies in an orphan or in anything below it."""
+    cdef EraseStack stack = EraseStack.__new__(EraseStack)
+    cdef word_t far = orphan.tag
+    if far == 0 or kind_of(far) == KIND_OTHER:
+        return False
+    stack.sought = place
+    if kind_of(far) == KIND_FAR:
+        enter(orphan.arena, &orphan.segment.head, <uint8_t*>&far, stack)
+    else:
+        enter_object(&orphan.segment.head, index_of(orphan), far, stack)
+    drain(orphan.arena, stack)
+    return stack.found
 
 
 cdef Orphan disown(BuilderArena arena, Segment* segment, uint8_t* place):
@@ -498,10 +561,12 @@ cdef int adopt(
     """Put an orphan at a pointer, zeroing what was there; the orphan is null afterwards.
 
     Raises:
-        EncodeError: it belongs to another message.
+        EncodeError: it belongs to another message, or the pointer lies in the orphan itself.
     """
-    if orphan.arena is not arena:
+    if orphan.tag and orphan.arena is not arena:
         raise EncodeError("an orphan can only be adopted by the message that it belongs to")
+    if holds(orphan, place):
+        raise EncodeError("an orphan cannot be adopted into itself: the message would have a cycle")
     cdef word_t tag = orphan.tag
     erase(arena, segment, place)
     orphan.tag = 0
@@ -539,9 +604,13 @@ cdef Orphan new_orphan_list(
     return orphan
 
 
-cdef int orphan_struct(Orphan orphan, StructRef* out) except -1:
-    """The struct of an orphan, to be read and written."""
+cdef int orphan_struct(
+    Orphan orphan, uint32_t data_words, uint32_t pointers, StructRef* out
+) except -1:
+    """The struct of an orphan, to be read and written; moved when it is smaller than wanted."""
     cdef word_t tag = orphan_tag(orphan)
+    cdef BuilderSegment* segment
+    cdef uint8_t* seat
     if tag == 0 or kind_of(tag) != KIND_STRUCT:
         raise SchemaMismatch("the orphan is null or holds no struct")
     out.segment = &orphan.segment.head
@@ -549,25 +618,60 @@ cdef int orphan_struct(Orphan orphan, StructRef* out) except -1:
     out.bits = data_words_of(tag) * 64
     out.pointers = <uint16_t>pointer_count_of(tag)
     out.depth = 0
+    if data_words_of(tag) < data_words or out.pointers < pointers:
+        seat = seated(orphan, &segment)
+        try:
+            get_struct(orphan.arena, &segment.head, seat, data_words, pointers, out)
+        finally:
+            unseat(orphan, &segment.head, seat)
     return 0
 
 
-cdef int orphan_list(Orphan orphan, ListRef* out) except -1:
-    """The list of an orphan, to be read and written."""
+cdef int orphan_list(
+    Orphan orphan, uint32_t wanted, uint32_t data_words, uint32_t pointers, ListRef* out
+) except -1:
+    """The list of an orphan, seen as elements of size `wanted`, to be read and written.
+
+    Raises:
+        PointerError: the elements on the wire cannot be seen that way.
+    """
     cdef word_t tag = orphan_tag(orphan)
-    cdef word_t head
+    cdef BuilderSegment* segment
+    cdef uint8_t* seat
     if tag == 0 or kind_of(tag) != KIND_LIST:
         raise SchemaMismatch("the orphan is null or holds no list")
-    if element_size_of(tag) == SIZE_COMPOSITE:
-        head = load64(orphan.data)
+    if element_size_of(tag) == wanted and wanted != SIZE_COMPOSITE:
         fill_list(
-            out, &orphan.segment.head, orphan.data + 8, SIZE_COMPOSITE, tag_count_of(head),
-            data_words_of(head), pointer_count_of(head),
+            out, &orphan.segment.head, orphan.data, wanted, list_count_of(tag), 0, 0
         )
-    else:
-        fill_list(
-            out, &orphan.segment.head, orphan.data, element_size_of(tag), list_count_of(tag), 0, 0
-        )
+        return 0
+    if element_size_of(tag) == wanted:
+        tag = load64(orphan.data)
+        if data_words_of(tag) >= data_words and pointer_count_of(tag) >= pointers:
+            fill_list(
+                out, &orphan.segment.head, orphan.data + 8, SIZE_COMPOSITE, tag_count_of(tag),
+                data_words_of(tag), pointer_count_of(tag),
+            )
+            return 0
+    seat = seated(orphan, &segment)
+    try:
+        get_list(orphan.arena, &segment.head, seat, wanted, data_words, pointers, out)
+    finally:
+        unseat(orphan, &segment.head, seat)
+    return 0
+
+
+cdef uint8_t* seated(Orphan orphan, BuilderSegment** segment) except NULL:
+    """A pointer for an orphan that has to grow: what moves objects needs one to write to."""
+    cdef uint8_t* seat = arena_allocate(orphan.arena, 1, segment)
+    adopt(orphan.arena, &segment[0].head, seat, orphan)
+    return seat
+
+
+cdef int unseat(Orphan orphan, Segment* segment, uint8_t* seat) except -1:
+    cdef Orphan moved = disown(orphan.arena, segment, seat)
+    orphan.segment, orphan.data, orphan.tag = moved.segment, moved.data, moved.tag
+    moved.tag = 0
     return 0
 
 
