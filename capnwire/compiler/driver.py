@@ -18,7 +18,7 @@ from capnwire.compiler.order import NodeTable, brand_ids, mentioned_ids, source_
 from capnwire.compiler.parser import parse_file
 from capnwire.compiler.syntax import Declaration, Expression, Name, Ordinal, Source
 from capnwire.compiler.values import ValueSource
-from capnwire.errors import CompileError
+from capnwire.errors import CompileError, SchemaError
 from capnwire.schema.model import (
     Annotation,
     EnumBody,
@@ -370,6 +370,9 @@ def _run(options: Options, requested: list[tuple[files.FoundFile, bytes | None]]
             session.encode_values()
     except RecursionError:
         modules[0].source.error(0, 0, TOO_DEEP)
+    except SchemaError as problem:
+        # The nodes are refused by the checks that all schemas go through.
+        modules[0].source.error(0, 0, f"{problem}.")
     if any(item.severity == "error" for item in session.diagnostics):
         raise CompileError(list(session.diagnostics))
     return session.request(modules)

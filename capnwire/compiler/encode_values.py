@@ -15,8 +15,6 @@ from capnwire.message.types import struct_class
 from capnwire.schema.model import Node, Type
 from capnwire.schema.registry import Registry
 
-TEXT_NOT_UTF8 = "Text is not UTF-8."
-
 
 class BadValue(Exception):
     """A tree cannot be written; the text says why."""
@@ -38,8 +36,8 @@ class ValueEncoder:
         root = new_any_root()
         try:
             self._place(root, type, tree)
-        except EncodeError:
-            raise BadValue(TEXT_NOT_UTF8) from None
+        except EncodeError as error:
+            raise BadValue(f"Value cannot be stored: {error}.") from None
         except CapnwireError:
             raise BadValue(BAD_EMBED) from None
         words = sum(len(segment) for segment in root.to_segments()) // 8
@@ -85,6 +83,8 @@ class ValueEncoder:
                 self._fill(items[index], value)
             elif isinstance(value, list):
                 self._fill_list(items.init(index, len(value)), value)
+            elif isinstance(value, Typed):
+                self._place(items[index], value.type, value.tree)
             elif isinstance(value, Embedded):
                 items[index] = _embedded(value, items.type.element_info.type)
             elif value is not None:

@@ -363,7 +363,9 @@ class Evaluator:
                 return (self.error(expr, OUT_OF_RANGE),)
             return (raw,)
         if wanted in ("float32", "float64"):
-            return (float(raw),) if kind in ("int", "float") else None  # type: ignore[arg-type]
+            if kind not in ("int", "float"):
+                return None
+            return (float_value(wanted, float(raw)).value,)  # type: ignore[arg-type]
         if wanted == "text":
             return (raw,) if kind == "string" else None
         if wanted == "data":

@@ -12,7 +12,7 @@ import pytest
 from capnwire.compiler.driver import compile_files, compile_text
 from capnwire.compiler.emit_request import emit_request
 from capnwire.errors import CompileError
-from capnwire.schema.model import StructBody
+from capnwire.schema.model import ConstBody, StructBody
 from tests.compiler.features import FEATURES
 from tests.compiler.random_schemas import make_schema
 from tests.compiler.reference import FILE_ID, STD, Check, Reference, assert_equal, plain
@@ -212,3 +212,17 @@ def test_long_chain_of_types_needs_no_recursion() -> None:
     links = "".join(f"struct A{i} {{ next @0 :A{i + 1}; }}\n" for i in range(2000))
     request = compile_text(f"{FILE_ID}{links}struct A2000 {{}}")
     assert sum(isinstance(node.body, StructBody) for node in request.nodes) == 2001
+
+
+def test_numbers_too_large_for_float32_become_infinite_in_lists_too() -> None:
+    request = compile_text(f"{FILE_ID}const a :List(Float32) = [1e39, -1e39];")
+    (value,) = [node.body.value for node in request.nodes if isinstance(node.body, ConstBody)]
+    assert value.value == bytes.fromhex("0100000014000000 0000807f000080ff")
+
+
+def test_list_of_any_lists_takes_constants_where_the_reference_gives_up() -> None:
+    text = f"{FILE_ID}const a :List(AnyList) = [.b]; const b :List(Int8) = [1];"
+    request = compile_text(text)
+    values = [node.body.value for node in request.nodes if isinstance(node.body, ConstBody)]
+    assert [value.kind for value in values] == ["list", "list"]
+    assert bytes.fromhex("0100000000000000") in values[0].value  # type: ignore[operator]
