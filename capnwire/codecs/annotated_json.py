@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from capnwire._any import AnyPointerBuilder, AnyPointerReader, any_root, new_any_root
+from capnwire._fast import Struct
 from capnwire._info import EnumInfo, EnumValue, ListInfo, StructInfo
 from capnwire.errors import CapnwireError, DecodeError, EncodeError, SchemaError, UnionError
 from capnwire.message.text import format_float
@@ -314,7 +315,7 @@ class AnnotatedJson:
         self, info: StructInfo, discriminator: tuple[str | None, str | None] | None = None,
         union_name: str | None = None,
     ) -> _Plan:
-        """How a struct type is written; `discriminator` and `union_name` come with a group's field."""
+        """How a struct type is written; the other parameters come from a group's field."""
         key = info.scope[1]
         plan = self._plans.get(key)
         if plan is None:
@@ -326,7 +327,7 @@ class AnnotatedJson:
 
 
 class _Member:
-    """One field: its JSON name (`key`), or the plan of the struct that is flattened into its holder."""
+    """One field: its JSON name (`key`), or the plan of the struct that is flattened into it."""
 
     __slots__ = ("bytes_form", "flat", "key", "kind", "name", "prefix", "sub", "tag_value")
 
@@ -346,8 +347,8 @@ class _Plan:
     __slots__ = ("places", "plain", "ready", "tag", "tags", "union", "where")
 
     def __init__(self, where: str) -> None:
-        self.where, self.tag, self.ready = where, None, False
-        self.tag: str | None
+        self.where, self.ready = where, False
+        self.tag: str | None = None
         self.plain: list[_Member] = []
         self.union: dict[int, _Member] = {}
         self.tags: dict[str, _Member] = {}
@@ -432,7 +433,8 @@ class _PlanMaker:
             raise SchemaError(f"{self._plan.where}.{member.name}: flattened into itself")
         if in_union and self._plan.tag is None:
             raise SchemaError(
-                f"{self._plan.where}.{member.name}: a flattened member of a union needs a discriminator"
+                f"{self._plan.where}.{member.name}: a member of a union is flattened, "
+                "but the union has no discriminator"
             )
         member.flat = flat
         member.prefix = _two_texts(flatten.value)[0] or ""
@@ -470,7 +472,10 @@ def _options_type() -> Any:
     """A struct of two texts: what FlattenOptions and DiscriminatorOptions both can be read as."""
     registry = Registry()
     fields = [
-        Field(name, offset, offset=offset, type=Type("text"), default_value=Value("text"), ordinal=offset)
+        Field(
+            name, offset, offset=offset, ordinal=offset, type=Type("text"),
+            default_value=Value("text"),
+        )
         for offset, name in enumerate(("first", "second"))
     ]
     node = Node(1 << 63, "options:Options", 8, 0, StructBody(pointer_count=2, fields=fields))
@@ -486,7 +491,8 @@ def _two_texts(value: Value) -> tuple[str | None, str | None]:
         return None, None
     if not _options:
         _options.append(_options_type())
-    struct = any_root([value.value]).as_struct(_options[0])
+    data: Any = value.value
+    struct = any_root([data]).as_struct(_options[0])
     return (
         struct.first if struct.has("first") else None,
         struct.second if struct.has("second") else None,
@@ -529,10 +535,11 @@ def _bad() -> bytes:
 def _discriminant(struct: Any) -> int:
     info: StructInfo = struct._info
     try:
-        name = type(struct).__mro__[-2].which(struct) if "which" in info.by_name else struct.which()
+        name = Struct.which(struct)
     except UnionError as error:
         return error.discriminant
-    number: int = info.field(name)[2]
+    number = info.field(name)[2]
+    assert number is not None
     return number
 
 
@@ -696,7 +703,8 @@ def parse_json(text: bytes | str) -> object:
     except CapnwireError:
         raise
     except json.JSONDecodeError as error:
-        raise DecodeError(f"{error.msg} at line {error.lineno}, column {error.colno} of the JSON") from None
+        place = f"line {error.lineno}, column {error.colno}"
+        raise DecodeError(f"{error.msg} at {place} of the JSON") from None
     except UnicodeDecodeError as error:
         raise DecodeError(f"the JSON is not UTF-8: {error.reason} at byte {error.start}") from None
     except (RecursionError, ValueError) as error:
@@ -745,14 +753,16 @@ class JsonSplitter:
                 assert match is not None
                 self._at = match.end()
                 if self._at >= len(data) or data[self._at] != 0x22:
-                    return self._incomplete()
+                    self._incomplete()
+                    return None
                 self._at, self._in_string = self._at + 1, False
             match = (_JSON_MARK if self._depth else _JSON_OUTSIDE).search(data, self._at)
             if match is None:
                 self._at = len(data)
                 if not self._depth:
                     self._drop(self._at)
-                return self._incomplete()
+                self._incomplete()
+                return None
             start = match.start()
             mark = data[start]
             if self._depth and mark == 0x22:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from typing import Any
 
 from capnwire.compiler.diagnostics import Diagnostic, Reporter
 from capnwire.compiler.driver import Session, _options
@@ -20,7 +21,7 @@ from capnwire.compiler.types import compile_type
 from capnwire.errors import CompileError, SchemaError
 from capnwire.message.types import struct_class, value_of
 from capnwire.schema.model import ConstBody, Field, StructBody
-from capnwire.schema.registry import Registry, TypeKey
+from capnwire.schema.registry import Registry
 
 __all__ = ["NameProblem", "OpenedSchema", "parse_expression"]
 
@@ -110,14 +111,14 @@ class OpenedSchema:
             if said.end_byte > said.start_byte + 1:
                 place += f"-{said.end_byte}"
             raise NameProblem(f"{name}: {place}: {said.text}")
-        key: TypeKey = self.registry.close(type, ())
+        key = self.registry.close(type, ())
         if key[0] != "struct":
             raise NameProblem(f"{name}: {NO_STRUCT}")
         return struct_class(self.registry, self.registry.info(key))  # type: ignore[arg-type]
 
     # ------------------------------------------------------------ values by path
 
-    def value(self, path: str) -> tuple[object, TypeKey]:
+    def value(self, path: str) -> tuple[object, tuple[Any, ...]]:
         """A constant, a field's default or a part of one: `limits.sizes[2]`; with its type's key.
 
         Raises:
@@ -204,7 +205,7 @@ class _Found:
 
     __slots__ = ("key", "value")
 
-    def __init__(self, value: object, key: TypeKey) -> None:
+    def __init__(self, value: object, key: tuple[Any, ...]) -> None:
         self.value, self.key = value, key
 
 

@@ -19,7 +19,7 @@ from capnwire.compiler.syntax import Expression, Name, Source
 from capnwire.compiler.values import FAILED, Evaluator, ValueSource, _Failed
 from capnwire.errors import CapnwireError, CompileError, EncodeError
 from capnwire.schema.model import Binding, Brand, BrandScope, Node, Type
-from capnwire.schema.registry import Registry, TypeKey
+from capnwire.schema.registry import Registry
 
 __all__ = ["TextReader", "TextSplitter"]
 
@@ -65,7 +65,7 @@ class TextReader:
         except CapnwireError as error:
             source.error(0, len(source.text), str(error))
         if diagnostics:
-            raise CompileError(diagnostics)
+            raise CompileError(list(diagnostics))
         return root
 
 
@@ -109,7 +109,7 @@ class _TextEvaluator(Evaluator):
         return FAILED
 
 
-def type_of_key(key: TypeKey) -> Type:
+def type_of_key(key: tuple[Any, ...]) -> Type:
     """The schema's words for a type that the registry names by its key."""
     kind = key[0]
     if kind == "list":
@@ -126,7 +126,8 @@ def type_of_key(key: TypeKey) -> Type:
     if kind == "enum":
         return Type(kind, type_id=key[1])
     any_kind = {
-        "anyPointer": "anyKind", "anyStruct": "struct", "anyList": "list", "capability": "capability",
+        "anyPointer": "anyKind", "anyStruct": "struct", "anyList": "list",
+        "capability": "capability",
     }.get(kind)
     return Type(kind) if any_kind is None else Type("anyPointer", any_kind=any_kind)
 
@@ -177,7 +178,8 @@ class TextSplitter:
                 assert match is not None
                 self._at = end = match.end()
                 if end + 1 >= len(data) and (end == len(data) or data[end] == 0x5C):
-                    return self._incomplete()
+                    self._incomplete()
+                    return None
                 if data[end] != 0x22:
                     raise _problem(bytes(data), "Parse error.", end)
                 self._at, self._in_string = end + 1, False
@@ -186,14 +188,16 @@ class TextSplitter:
                 self._at = len(data)
                 if not self._depth:
                     self._drop(len(data))
-                return self._incomplete()
+                self._incomplete()
+                return None
             start = match.start()
             mark = data[start]
             if mark == 0x23 or (mark == 0x60 and self._depth):
                 self._at = start
                 end = data.find(b"\n", start)
                 if end < 0 and not (self._ended and mark == 0x23 and not self._depth):
-                    return self._incomplete()
+                    self._incomplete()
+                    return None
                 self._at = len(data) if end < 0 else end + 1
                 if not self._depth:
                     self._drop(self._at)
@@ -230,4 +234,4 @@ def _problem(text: bytes, said: str, at: int = 0) -> CompileError:
     diagnostics: list[Diagnostic] = []
     source = Source(text.decode("latin-1"), Reporter(FILE_NAME, diagnostics))
     source.error(at, at, said)
-    return CompileError(diagnostics)  # type: ignore[arg-type]
+    return CompileError(list(diagnostics))
