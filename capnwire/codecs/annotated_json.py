@@ -62,6 +62,7 @@ class AnnotatedJson:
         self._registry: Registry = info.scope[0]
         self._plans: dict[tuple[Any, ...], _Plan] = {}
         self._enums: dict[int, tuple[dict[str, int], list[str]]] = {}
+        self._depth = 0
         self._root = self._plan(info)
 
     # --- writing ------------------------------------------------------------------------------
@@ -73,48 +74,55 @@ class AnnotatedJson:
             EncodeError: it holds what JSON cannot say: a capability or an AnyPointer.
             DecodeError: the message is broken.
         """
+        self._depth = 0
         return self._struct(struct, self._root, _Writer(pretty), 0, False)[0]
 
     def _struct(
         self, struct: Any, plan: _Plan, writer: _Writer, indent: int, after_key: bool
     ) -> _Written:
-        if indent > MAX_DEPTH:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
             raise EncodeError(f"values are nested more than {MAX_DEPTH} deep")
+        found: list[tuple[str, _Member, Any]] = []
+        self._gather(struct, plan, "", found)
+        # A lone member does not move its holder's content in.
+        inner = indent + (len(found) > 1)
         members: list[tuple[str, _Written]] = []
-        self._gather(struct, plan, "", writer, indent, members)
+        for key, member, value in found:
+            if member is _TAG_MEMBER:
+                written = writer.string(value), False
+            elif member.bytes_form is not None:
+                written = writer.string(member.bytes_form.encode(bytes(value))), False
+            else:
+                written = self._value(value, member.kind, member.sub, writer, inner, True)
+            members.append((key, written))
+        self._depth -= 1
         return writer.object(members, indent, after_key)
 
     def _gather(
-        self, struct: Any, plan: _Plan, prefix: str, writer: _Writer, indent: int,
-        members: list[tuple[str, _Written]],
+        self, struct: Any, plan: _Plan, prefix: str, found: list[tuple[str, _Member, Any]]
     ) -> None:
+        """Collect what a struct's object holds: (name, field, value), flattened structs inside."""
+        active = plan.union.get(_discriminant(struct)) if plan.union else None
         for member in plan.plain:
             if struct.has(member.name):
-                self._member(struct, member, prefix, writer, indent, members)
-        if not plan.union:
-            return
-        active = plan.union.get(_discriminant(struct))
+                self._gather_member(struct, member, prefix, found)
         if active is None:
-            return  # a member that the schema does not know
+            return  # no union, or a member that the schema does not know
         if plan.tag is not None:
-            members.append((prefix + plan.tag, (writer.string(active.tag_value), False)))
+            found.append((prefix + plan.tag, _TAG_MEMBER, active.tag_value))
             if active.kind == "void" and active.flat is None:
                 return
-        self._member(struct, active, prefix, writer, indent, members)
+        self._gather_member(struct, active, prefix, found)
 
-    def _member(
-        self, struct: Any, member: _Member, prefix: str, writer: _Writer, indent: int,
-        members: list[tuple[str, _Written]],
+    def _gather_member(
+        self, struct: Any, member: _Member, prefix: str, found: list[tuple[str, _Member, Any]]
     ) -> None:
         value = struct[member.name]
         if member.flat is not None:
-            self._gather(value, member.flat, prefix + member.prefix, writer, indent, members)
-            return
-        if member.bytes_form is not None:
-            written = writer.string(member.bytes_form.encode(bytes(value))), False
+            self._gather(value, member.flat, prefix + member.prefix, found)
         else:
-            written = self._value(value, member.kind, member.sub, writer, indent + 1, True)
-        members.append((prefix + member.key, written))
+            found.append((prefix + member.key, member, value))
 
     def _value(
         self, value: Any, kind: str, sub: Any, writer: _Writer, indent: int, after_key: bool
@@ -122,11 +130,10 @@ class AnnotatedJson:
         if kind in ("struct", "group"):
             return self._struct(value, self._plan(sub), writer, indent, after_key)
         if kind == "list":
-            if indent > MAX_DEPTH:
-                raise EncodeError(f"values are nested more than {MAX_DEPTH} deep")
             element, inner = sub.element_kind, sub.element_info
             items = [
-                self._value(item, element, inner, writer, indent + 1, False) for item in value
+                self._value(item, element, inner, writer, indent + (len(value) > 1), False)
+                for item in value
             ]
             return writer.array(items, indent, after_key)
         if kind == "data":
@@ -337,6 +344,9 @@ class _Member:
         self.flat: Any = None  # _Plan | None, told apart by the kind of place
         self.bytes_form: _BytesForm | None = None
 
+
+_TAG_MEMBER = _Member("", "text", None)
+"""Stands for the tag of a union where a member is wanted."""
 
 _PLAIN, _FLAT, _FLAT_UNION, _TAG, _VALUE = range(5)
 
