@@ -8,7 +8,7 @@ order of allocation, as in the reference.  Spec: encoding.md, 1.1 (defaults, uni
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.object cimport PyObject
 from libc.math cimport isfinite
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MIN, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from capnwire._any cimport store_any, store_capability
@@ -196,7 +196,7 @@ cdef int store_scalar(uint8_t* data, Field* field, PyObject* value) except -1:
         store64(at, raw ^ field.mask)
     elif kind == INT64:
         if not capnwire_small_int(value, &raw):
-            raw = integer_of(field, value, INT64_LOW, 0x7FFFFFFFFFFFFFFF)
+            raw = integer_of(field, value, INT64_MIN, 0x7FFFFFFFFFFFFFFF)
         store64(at, raw ^ field.mask)
     elif kind == INT32:
         if not capnwire_small_int(value, &raw):
@@ -222,9 +222,6 @@ cdef int store_scalar(uint8_t* data, Field* field, PyObject* value) except -1:
     elif value != Py_None:
         raise wrong_type(field, value, "None")
     return 0
-
-
-cdef int64_t INT64_LOW = -0x7FFFFFFFFFFFFFFF - 1
 
 
 # ---------------------------------------------------------------- storing pointers
