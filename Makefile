@@ -84,7 +84,7 @@ lint: build $(VENV)/installed-lint $(VENV)/installed-test
 	$(PY) -m mypy --strict capnwire
 	@set -e; for module in $(STUBS); do \
 		echo stubtest $$module; \
-		$(PY) -m mypy.stubtest --concise --allowlist stubtest.allow --ignore-unused-allowlist $$module; \
+		$(PY) -m mypy.stubtest --concise --allowlist tests/stubtest-allowlist.txt --ignore-unused-allowlist $$module; \
 	done
 	$(PY) -m pytest --quiet tests/test_layering.py tests/test_exports.py
 

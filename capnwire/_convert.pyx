@@ -286,8 +286,8 @@ cdef object pointer_to_object(
         return b2a_base64(data, newline=False).decode("ascii") if walk.options & BASE64 else data
     if kind == STRUCT:
         locate_struct(arena, segment, place, depth, field, &home, &inner)
-        if inner.bits == 0 and inner.pointers == 0 and walk.options & VERBOSE:
-            return empty_to_object(<StructInfo>field.sub, arena, &inner, walk)
+        if place == NULL or load64(place) == 0:
+            return absent_to_object(<StructInfo>field.sub, <Arena>home, &inner, walk)
         return struct_to_dict(<StructInfo>field.sub, <Arena>home, &inner, walk)
     if kind == LIST:
         locate_list(arena, segment, place, depth, field, &home, &items)
@@ -297,8 +297,8 @@ cdef object pointer_to_object(
     return any_reader(arena, segment, place, depth)
 
 
-cdef object empty_to_object(StructInfo info, Arena arena, StructRef* struct, Walk* walk):
-    """An absent struct in a verbose dict: its defaults; None where a type would recur for ever."""
+cdef object absent_to_object(StructInfo info, Arena arena, StructRef* struct, Walk* walk):
+    """An absent struct: its defaults; None where a type would recur for ever."""
     cdef uint32_t level = walk.level
     cdef Absent mine
     cdef Absent* outer = walk.absent

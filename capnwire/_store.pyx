@@ -8,7 +8,7 @@ order of allocation, as in the reference.  Spec: encoding.md, 1.1 (defaults, uni
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.object cimport PyObject
 from libc.math cimport isfinite
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MIN, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from capnwire._any cimport store_any, store_capability
@@ -196,7 +196,7 @@ cdef int store_scalar(uint8_t* data, Field* field, PyObject* value) except -1:
         store64(at, raw ^ field.mask)
     elif kind == INT64:
         if not capnwire_small_int(value, &raw):
-            raw = integer_of(field, value, INT64_LOW, 0x7FFFFFFFFFFFFFFF)
+            raw = integer_of(field, value, INT64_MIN, 0x7FFFFFFFFFFFFFFF)
         store64(at, raw ^ field.mask)
     elif kind == INT32:
         if not capnwire_small_int(value, &raw):
@@ -224,9 +224,6 @@ cdef int store_scalar(uint8_t* data, Field* field, PyObject* value) except -1:
     return 0
 
 
-cdef int64_t INT64_LOW = -0x7FFFFFFFFFFFFFFF - 1
-
-
 # ---------------------------------------------------------------- storing pointers
 
 cdef int store(
@@ -252,6 +249,7 @@ cdef int store_member(
 ) except -1:
     """Set a union member, then the discriminant: a refused value leaves the union as it was."""
     cdef bint active = load16(data + (field.discriminant_offset >> 3)) == field.discriminant
+    cdef Field stored
     if field.kind <= ENUM:
         store_scalar(data, field, value)
     elif field.kind == GROUP:
@@ -260,8 +258,12 @@ cdef int store_member(
         else:
             store_new_group(arena, segment, data, bits, field, value)
     else:
+        stored = field[0]
+        if not active:
+            # A mapping then fills an empty struct: as `init` would, not the default.
+            stored.default = NULL
         store_pointer(
-            arena, segment, data + (bits >> 3) + <size_t>field.offset * 8, field, value, active
+            arena, segment, data + (bits >> 3) + <size_t>field.offset * 8, &stored, value, active
         )
     activate(field, data)
     return 0
@@ -515,14 +517,19 @@ cdef int copy_fields(
 cdef int clear_group(
     StructInfo info, BuilderArena arena, Segment* segment, uint8_t* data, uint32_t bits
 ) except -1:
-    """Zero every field of a group, also those of groups within."""
+    """Give a group its first state, as the reference does, also the groups within.
+
+    Of its union the first member is cleared and made active; what the others have left behind
+    stays, and whoever makes one of them active overwrites it.
+    """
     cdef uint32_t i
     if info.reader_type == NULL:
         complete(info)
-    for i in range(info.count):
-        clear_slot(arena, segment, data, bits, &info.fields[i])
     if info.member_count:
+        clear_slot(arena, segment, data, bits, info.members[0])
         store16(data + (info.discriminant_offset >> 3), 0)
+    for i in range(info.plain_count):
+        clear_slot(arena, segment, data, bits, info.plain[i])
     return 0
 
 

@@ -31,7 +31,7 @@ RANKS = {
     "pycapnp": 9,
     "importer": 9,
     "cli": 9,
-    "__main__": 9,
+    "__main__": 10,
     "": 10,  # capnwire/__init__.py
 }
 

@@ -9,7 +9,7 @@ import io
 import os
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from capnwire.errors import FramingError, PackingError, TruncatedError
+from capnwire.errors import FramingError, LimitError, PackingError, TruncatedError
 from capnwire.wire.framing import FrameDecoder
 from capnwire.wire.packed import PackedDecoder, unpack_message
 
@@ -31,7 +31,7 @@ __all__ = [
 
 DEFAULT_LIMIT_WORDS = 8 * 1024 * 1024
 UNLIMITED_WORDS = (1 << 61) - 1
-CHUNK = 1 << 16
+CHUNK, MAX_CHUNK = 1 << 16, 1 << 24
 
 # `Any` for files: whatever has read, readinto, recv or recv_into will do, and so will a path.
 
@@ -45,6 +45,7 @@ class _Source:
 
     def __init__(self, file: Any) -> None:
         self._opened: BinaryIO | None = None
+        self._chunk = CHUNK
         if isinstance(file, (str, bytes, os.PathLike)):
             file = self._opened = open(file, "rb")  # noqa: SIM115
         if isinstance(file, int):
@@ -62,14 +63,18 @@ class _Source:
 
     def take(self, size: int) -> bytes:
         """Between 1 and `size` bytes, or b"" at the end."""
-        data = self._take(min(size, CHUNK))
+        wanted = min(size, self._chunk)
+        data = self._take(wanted)
         if data is None:
             raise BlockingIOError("the file is in non-blocking mode and has no bytes now")
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise TypeError(f"the file gives {type(data).__name__}, not bytes: open it in binary mode")
-        if len(data) > size:
-            raise FramingError(f"the file gave {len(data)} bytes when asked for {size}")
-        return bytes(data)
+        found = bytes(data)
+        if len(found) > wanted:
+            raise FramingError(f"the file gave {len(found)} bytes when asked for {wanted}")
+        if len(found) == self._chunk and self._chunk < MAX_CHUNK:
+            self._chunk *= 2     # no more than what has arrived already
+        return found
 
     def close(self) -> None:
         if self._opened is not None:
@@ -78,16 +83,33 @@ class _Source:
 
 def _next(source: _Source, decoder: Any) -> bytes | None:
     """The next whole message of a stream, read without taking a byte beyond it; None at its end."""
-    while True:
-        message = decoder.next_message()
-        if message is not None:
-            found: bytes = message
-            return found
-        data = source.take(decoder.needed)
-        if not data:
-            decoder.finish()
-            return None
-        decoder.feed(data)
+    try:
+        while True:
+            message = decoder.next_message()
+            if message is not None:
+                found: bytes = message
+                return found
+            data = source.take(decoder.needed)
+            if not data:
+                decoder.finish()
+                return None
+            decoder.feed(data)
+    except LimitError as error:
+        raise _renamed(error) from None
+
+
+def _renamed(error: LimitError) -> LimitError:
+    """The decoders' limit by the name under which the caller can raise it."""
+    if error.name not in ("message_limit_words", "limit_words"):
+        return error
+    return LimitError("traversal_limit_in_words", limit=error.limit, wanted=error.wanted)
+
+
+def _unpack(view: memoryview, at: int, limit: int | None) -> tuple[bytes, int]:
+    try:
+        return unpack_message(view, at, limit_words=_limit_words(limit))
+    except LimitError as error:
+        raise _renamed(error) from None
 
 
 def _frames(limit: int | None) -> FrameDecoder:
@@ -149,14 +171,14 @@ def read_multiple_bytes_packed(
     view = memoryview(data).cast("B")
     at = 0
     while at < len(view):
-        message, at = unpack_message(view, at, limit_words=_limit_words(limit))
+        message, at = _unpack(view, at, limit)
         yield kind.from_bytes(message, limit, nesting)
 
 
 def from_bytes_packed(kind: Any, data: Any, limit: int | None, nesting: int | None) -> Any:
     """The one packed message of a buffer."""
     view = memoryview(data).cast("B")
-    message, end = unpack_message(view, 0, limit_words=_limit_words(limit))
+    message, end = _unpack(view, 0, limit)
     if end != len(view):
         raise PackingError(f"{len(view) - end} bytes are left after the packed message")
     return kind.from_bytes(message, limit, nesting)
@@ -177,6 +199,7 @@ def _put(file: Any, data: bytes) -> None:
     if isinstance(file, int):
         write = lambda part: os.write(file, part)  # noqa: E731
     elif hasattr(file, "buffer") and hasattr(file, "encoding"):
+        file.flush()
         write = file.buffer.write
     elif hasattr(file, "write"):
         write = file.write
@@ -191,6 +214,8 @@ def _put(file: Any, data: bytes) -> None:
             if isinstance(file, io.RawIOBase):
                 raise BlockingIOError("the file is in non-blocking mode and takes no bytes now")
             return           # a file object that writes all and says nothing
+        if not 0 < written <= len(left):
+            raise OSError(f"the file took {written} of {len(left)} bytes")
         left = left[written:]
 
 

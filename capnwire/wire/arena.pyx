@@ -421,7 +421,10 @@ cdef uint8_t* arena_allocate(
 
 
 cdef BuilderSegment* add_segment(BuilderArena arena, words_t words) except NULL:
-    cdef uint64_t size = arena.next_words if arena.next_words > words else words
+    # A caller's allocator is told what is needed and grows as it likes, as in pycapnp.
+    cdef uint64_t size = words
+    if arena.allocator is None and arena.next_words > words:
+        size = arena.next_words
     cdef BuilderSegment** more
     cdef uint32_t room
     cdef BuilderSegment* segment = <BuilderSegment*>calloc(1, sizeof(BuilderSegment))

@@ -23,13 +23,14 @@ cdef struct Growing:
 
 
 cdef class PackedDecoder:
-    cdef readonly object segment_limit
-    cdef readonly object message_limit_words
+    cdef readonly uint64_t segment_limit
+    cdef readonly uint64_t message_limit_words
     cdef ByteQueue queue
     cdef Growing message           # the message so far, unpacked
     cdef uint64_t wanted           # its bytes, as far as its table tells
     cdef object failure            # None, or the exception that every later call raises again
     cdef bint finished
+    cdef bint busy                 # somebody unpacks, and lets other threads run meanwhile
 
     cdef int check(self) except -1
     cdef int missing(self) except -1

@@ -82,6 +82,14 @@ class PackedDecoder(Iterator[bytes]):
 
     def __iter__(self) -> Self: ...
     def __next__(self) -> bytes: ...
+    @property
+    def needed(self) -> int:
+        """Packed bytes without which there is no next message; 0 when one is ready.
+
+        A lower bound of what the message still takes: whoever reads no more than this at a time
+        reads nothing beyond the message.  Exact inside a run of bytes that were left as they are.
+        """
+
     def finish(self) -> None:
         """Say that no bytes follow; messages that are whole can still be taken.
 

@@ -479,6 +479,30 @@ cdef bint crosses(const uint8_t* source, size_t size, uint64_t room) noexcept:
     return step_bytes(source) > room
 
 
+cdef uint64_t least_packed(uint64_t words, const uint8_t* source, size_t size) noexcept:
+    """The fewest packed bytes behind `source`, the start of a step, that can still make `words`.
+
+    Two bytes can make 256 words, no fewer can make any; but the step that has begun says more.
+    """
+    cdef uint64_t step = 0       # bytes that the step lacks
+    cdef uint64_t made = 0       # words that it makes
+    if size:
+        made = 1
+        if source[0] == 0:
+            step = 1
+            made = MAX_RUN + 1
+        elif source[0] != 0xFF:
+            step = 1 + bits_in[source[0]] - size
+        elif size < 10:
+            step = 10 - size
+        else:
+            step = 10 + <uint64_t>source[9] * 8 - size
+            made = 1 + <uint64_t>source[9]
+    if words > made:
+        step += (words - made + MAX_RUN) // (MAX_RUN + 1) * 2
+    return step
+
+
 def unpack_message(buffer, start=0, /, *, limit_words=8 * 1024 * 1024, segment_limit=512):
     """One framed message out of packed bytes, and the index behind it: `(message, end)`.
 
@@ -542,6 +566,17 @@ cdef class PackedDecoder:
             raise StopIteration
         return message
 
+    @property
+    def needed(self):
+        cdef ByteQueue queue = self.queue
+        self.check()
+        if self.advance():
+            return 0
+        return least_packed(
+            (self.wanted - self.message.used) >> 3, queue.data + queue.start,
+            queue.end - queue.start,
+        )
+
     def finish(self):
         self.check()
         self.finished = True
@@ -551,6 +586,8 @@ cdef class PackedDecoder:
         self.finish()
 
     cdef int check(self) except -1:
+        if self.busy:
+            raise RuntimeError("this decoder is in use in another thread")
         if self.failure is not None:
             raise self.failure.with_traceback(None)
         return 0
@@ -566,6 +603,7 @@ cdef class PackedDecoder:
         """Unpack more of the next message; whether it is whole now."""
         cdef ByteQueue queue = self.queue
         cdef size_t used
+        self.busy = True
         try:
             used = unpack_more(
                 &self.message, &self.wanted, queue.data + queue.start, queue.end - queue.start,
@@ -574,6 +612,8 @@ cdef class PackedDecoder:
         except (PackingError, FramingError, LimitError) as error:
             self.failure = error
             raise
+        finally:
+            self.busy = False
         queue.skip(used)
         if self.message.used >= self.wanted:
             return True

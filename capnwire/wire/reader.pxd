@@ -77,16 +77,19 @@ cdef inline int read_struct(
     cdef uint32_t data_words, pointers
     resolve(arena, &segment, place, &pointer, &at)
     if kind_of(pointer) != KIND_STRUCT:
-        return not_a_struct(pointer)
+        not_a_struct(pointer)
+        return -1
     if depth == 0:
-        return too_deep()
+        too_deep()
+        return -1
     data_words = data_words_of(pointer)
     pointers = pointer_count_of(pointer)
     if at < 0 or at > segment.words or data_words + pointers > segment.words - at:
         if data_words + pointers == 0:
             at = 0           # a zero-size struct may point anywhere
         else:
-            return out_of_bounds("struct", at, data_words + pointers, segment)
+            out_of_bounds("struct", at, data_words + pointers, segment)
+            return -1
     charge(arena, data_words + pointers)
     out.segment = segment
     out.data = segment.base + at * 8
@@ -105,14 +108,16 @@ cdef inline int read_blob(
     cdef uint32_t size
     resolve(arena, &segment, place, &pointer, &at)
     if kind_of(pointer) != KIND_LIST or element_size_of(pointer) != SIZE_BYTE:
-        return not_bytes(pointer, what)
+        not_bytes(pointer, what)
+        return -1
     size = list_count_of(pointer)
     words = (<words_t>size + 7) >> 3
     if at < 0 or at > segment.words or words > <words_t>(segment.words - at):
         if words == 0:
             at = 0
         else:
-            return out_of_bounds(what, at, words, segment)
+            out_of_bounds(what, at, words, segment)
+            return -1
     charge(arena, words)
     out.data = segment.base + at * 8
     out.size = size
@@ -125,6 +130,7 @@ cdef inline int read_text(
     """The bytes of a Text without its NUL, which must be there."""
     read_blob(arena, segment, place, pointer, "Text", out)
     if out.size == 0 or out.data[out.size - 1] != 0:
-        return not_terminated()
+        not_terminated()
+        return -1
     out.size -= 1
     return 0
