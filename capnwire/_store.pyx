@@ -275,7 +275,8 @@ cdef int store_new_group(
 ) except -1:
     """Set a group that is not the active member: it shares its place with the one that is.
 
-    What is there is kept aside until the value is stored, and put back when it is refused.
+    What is there is kept aside until the value is stored, and put back when it is refused.  Put back
+    is also what `clear_group` would have left behind, so that the bytes are the reference's.
     """
     cdef StructInfo info = <StructInfo>field.sub
     cdef uint8_t* place = data + (bits >> 3)
@@ -285,7 +286,7 @@ cdef int store_new_group(
     for i in range(info.pointer_count):
         orphans.append(
             disown(arena, segment, place + <size_t>i * 8)
-            if uses_pointer(info, i) and load64(place + <size_t>i * 8) else None
+            if has_pointer(info, i) and load64(place + <size_t>i * 8) else None
         )
     try:
         clear_group(info, arena, segment, data, bits)
@@ -297,10 +298,15 @@ cdef int store_new_group(
             if orphans[i] is not None:
                 adopt(arena, segment, place + <size_t>i * 8, orphans[i])
         raise
+    for i in range(info.pointer_count):
+        if orphans[i] is not None and not (
+            uses_pointer(info, i, NULL) or uses_pointer(info, i, data)
+        ):
+            adopt(arena, segment, place + <size_t>i * 8, orphans[i])
     return 0
 
 
-cdef bint uses_pointer(StructInfo info, uint32_t index) except -1:
+cdef bint has_pointer(StructInfo info, uint32_t index) except -1:
     """Whether a group, or a group in it, has the pointer of this index."""
     cdef uint32_t i
     cdef Field* field
@@ -309,11 +315,32 @@ cdef bint uses_pointer(StructInfo info, uint32_t index) except -1:
     for i in range(info.count):
         field = &info.fields[i]
         if field.kind == GROUP:
-            if uses_pointer(<StructInfo>field.sub, index):
+            if has_pointer(<StructInfo>field.sub, index):
                 return True
         elif field.kind > ENUM and field.offset == index:
             return True
     return False
+
+
+cdef bint uses_pointer(StructInfo info, uint32_t index, const uint8_t* data) except -1:
+    """Whether a group uses the pointer in its present state, or (`data` NULL) in its first one."""
+    cdef uint32_t i, active = 0
+    if info.reader_type == NULL:
+        complete(info)
+    for i in range(info.plain_count):
+        if field_uses_pointer(info.plain[i], index, data):
+            return True
+    if info.member_count == 0:
+        return False
+    if data != NULL:
+        active = load16(data + (info.discriminant_offset >> 3))
+    return active < info.member_count and field_uses_pointer(info.members[active], index, data)
+
+
+cdef bint field_uses_pointer(Field* field, uint32_t index, const uint8_t* data) except -1:
+    if field.kind == GROUP:
+        return uses_pointer(<StructInfo>field.sub, index, data)
+    return field.kind > ENUM and field.offset == index
 
 
 cdef void activate(Field* field, uint8_t* data) noexcept:
