@@ -55,6 +55,8 @@ def fresh_process_seconds(statement: str, setup: str = "", *, cached: bool = Fal
             "CAPNWIRE_CACHE": os.path.join(cache, "capnwire"),
             "PYTHONPATH": str(ROOT),
         }
+        # Bytecode is there once a package is installed; it must not be compiled again each time.
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
         for _ in range(2 if cached else 1):
             done = subprocess.run(
                 [sys.executable, "-S", "-c", program], env=environment, cwd=cache, check=True,

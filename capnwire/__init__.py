@@ -96,16 +96,21 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    from importlib import import_module
-
     if name == "types":
-        value: object = import_module("capnwire.message.scalars")
+        value: object = _module("capnwire.message.scalars")
     elif name in _LATE:
-        value = getattr(import_module(_LATE[name]), name)
+        value = getattr(_module(_LATE[name]), name)
     else:
         raise AttributeError(f"module 'capnwire' has no attribute {name!r}")
     globals()[name] = value
     return value
+
+
+def _module(name: str) -> object:
+    import sys
+
+    __import__(name)
+    return sys.modules[name]
 
 
 def __dir__() -> "list[str]":

@@ -33,7 +33,7 @@ from capnwire.wire.pointer cimport list_shape
 from capnwire.wire.reader cimport WANT_ANY, ListRef, StructRef, read_list
 from capnwire.wire.units cimport SIZE_BYTE, SIZE_COMPOSITE
 
-from collections.abc import Mapping, Set
+from _collections_abc import Mapping, Set
 
 from capnwire.errors import EncodeError, EncodeTypeError
 

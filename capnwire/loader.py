@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 from capnwire.errors import SchemaError
-from capnwire.message import nodes
 from capnwire.message.types import schema_module
 from capnwire.schema import registry as registries
 from capnwire.schema.model import FileBody
 
+TYPE_CHECKING = False  # importing typing would take as long as loading a schema does
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from capnwire._fast import StructReader
     from capnwire.message.reflection import Schema
     from capnwire.schema.model import Node, Request
@@ -74,12 +74,14 @@ class SchemaParser:
     ) -> ModuleType:
         """As `capnwire.load`."""
         if isinstance(source, (bytes, bytearray, memoryview)):
-            return self._module(nodes.read_request(bytes(source)), display_name, None)
-        from capnwire.compiler.driver import compile_files
+            from capnwire.message.nodes import read_request
+
+            return self._module(read_request(bytes(source)), display_name, None)
+        from capnwire.compiler.cache import compile_cached
 
         path = os.fspath(source)
-        request = compile_files([path], import_paths=list(imports), missing_imports=missing_imports)
-        return self._module(request, display_name, os.path.abspath(path))
+        request, is_known = compile_cached(path, list(imports), missing_imports)
+        return self._module(request, display_name, os.path.abspath(path), are_checked=is_known)
 
     def load_text(
         self, text: str, display_name: str = "schema.capnp",
@@ -107,18 +109,19 @@ class SchemaParser:
             if not isinstance(node.body, FileBody)
         }
 
-    def _registry_for(self, nodes: list[Node]) -> Registry:
+    def _registry_for(self, nodes: list[Node], are_checked: bool) -> Registry:
         if self._shared:
-            return registries.registry_for(nodes)
+            return registries.registry_for(nodes, are_checked=are_checked)
         if self._registry is None:
             self._registry = registries.Registry()
-        self._registry.add(nodes)
+        self._registry.add(nodes, are_checked=are_checked)
         return self._registry
 
     def _module(
-        self, request: Request, display_name: str | None, file: str | None
+        self, request: Request, display_name: str | None, file: str | None, *,
+        are_checked: bool = False,
     ) -> ModuleType:
-        registry = self._registry_for(request.nodes)
+        registry = self._registry_for(request.nodes, are_checked)
         if not request.files:
             raise SchemaError("the request names no file")
         node = registry.node(request.files[0].id)
@@ -145,9 +148,10 @@ class SchemaLoader:
             SchemaError: the node contradicts itself, or one of the same id that is here.
             DecodeError: its message is malformed.
         """
+        from capnwire.message.nodes import read_node
         from capnwire.message.reflection import schema_for
 
-        model = nodes.read_node(node)
+        model = read_node(node)
         self._registry.add([model])
         return schema_for(self._registry, model)
 
@@ -176,4 +180,4 @@ def _schema_capnp() -> Request:
     )
 
 
-nodes.set_schema_source(_schema_capnp)
+registries.schema_source = _schema_capnp

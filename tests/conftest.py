@@ -19,6 +19,9 @@ from typing import NoReturn
 
 import pytest
 
+# Tests neither read nor fill the cache of whoever runs them; those of the cache set their own.
+os.environ.setdefault("CAPNWIRE_CACHE", "off")
+
 REQUIRE_PEERS = os.environ.get("CAPNWIRE_REQUIRE_PEERS", "") not in ("", "0")
 SEED = int(os.environ.get("CAPNWIRE_SEED") or random.SystemRandom().randrange(2**32))
 

@@ -86,7 +86,7 @@ class Session(ValueSource):
         if module is not None:
             return module
         if data is None:
-            data = files.read(found.path)
+            data = self.options.finder.read(found.path)
         source = Source(data.decode("latin-1"), Reporter(found.relative, self.diagnostics))
         before = len(self.diagnostics)
         decl, lexed = parse_file(source)
@@ -122,7 +122,7 @@ class Session(ValueSource):
         module = unit.module
         found = self.options.finder.find(module.root_directory, module.directory, path)
         try:
-            return files.read(found.path) if found is not None else None
+            return self.options.finder.read(found.path) if found is not None else None
         except OSError:
             return None
 

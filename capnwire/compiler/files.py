@@ -58,17 +58,20 @@ class FileFinder:
                 return None
             for candidate in self._import_directories:
                 found = FoundFile(os.path.abspath(candidate), relative)
-                if os.path.isfile(found.path):
+                if self.exists(found):
                     return found
             return None
         relative = os.path.normpath(os.path.join(directory, path))
         if relative.startswith(".."):
             return None
         found = FoundFile(root, relative)
-        return found if os.path.isfile(found.path) else None
+        return found if self.exists(found) else None
 
+    def exists(self, found: FoundFile) -> bool:
+        """Whether the file is there."""
+        return os.path.isfile(found.path)
 
-def read(path: str) -> bytes:
-    """The contents of a file."""
-    with open(path, "rb") as file:
-        return file.read()
+    def read(self, path: str) -> bytes:
+        """The contents of a file."""
+        with open(path, "rb") as file:
+            return file.read()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from capnwire._any import new_any_root
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from capnwire._any import AnyPointerBuilder, OrphanHolder
     from capnwire._fast import StructBuilder

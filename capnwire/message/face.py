@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from capnwire._fast import Struct, StructBuilder, StructReader
 from capnwire._info import ListInfo, StructInfo
 from capnwire._lists import List
@@ -26,6 +24,7 @@ from capnwire.message.types import branded, list_of, struct_class
 from capnwire.schema.registry import registry_with
 from capnwire.wire.packed import pack_segments
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from capnwire.message.reflection import StructSchema
 

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import io
 import os
-from typing import TYPE_CHECKING, Any, BinaryIO
 
 from capnwire.errors import FramingError, LimitError, PackingError, TruncatedError
 from capnwire.wire.framing import FrameDecoder
 from capnwire.wire.packed import PackedDecoder, unpack_message
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any, BinaryIO
 
     from capnwire._fast import Struct
 

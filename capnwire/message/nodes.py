@@ -69,15 +69,13 @@ _POINTER_VALUES = ("list", "struct", "anyPointer")
 
 # ---------------------------------------------------------------- the types of schema.capnp
 
-_source: Callable[[], Request] | None = None
 _types: ModuleType | None = None
 _lock = RLock()
 
 
 def set_schema_source(source: Callable[[], Request]) -> None:
     """Say where the nodes of the bundled schema.capnp come from; asked once, when first needed."""
-    global _source
-    _source = source
+    registries.schema_source = source
 
 
 def schema_types() -> ModuleType:
@@ -85,9 +83,9 @@ def schema_types() -> ModuleType:
     global _types
     with _lock:
         if _types is None:
-            if _source is None:
+            if registries.schema_source is None:
                 raise SchemaError("nobody has said where schema.capnp is to be had")
-            request = _source()
+            request = registries.schema_source()
             registry = registries.registry_for(request.nodes)
             _types = schema_module(
                 "capnwire.std.schema_capnp", registry, registry.node(request.files[0].id)

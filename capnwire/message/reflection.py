@@ -6,8 +6,6 @@ model.  Two schemas are equal when they stand for the same type with the same bi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from capnwire._info import EnumInfo, InterfaceInfo, ListInfo, StructInfo
 from capnwire.errors import SchemaError
 from capnwire.schema.model import (
@@ -20,8 +18,10 @@ from capnwire.schema.model import (
     StructBody,
 )
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from capnwire._fast import StructReader
     from capnwire.schema.model import Annotation, Field, Method, Node

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import struct as packing
 from math import isinf, isnan
-from typing import TYPE_CHECKING, Any
 
 from capnwire._any import AnyPointerBuilder, AnyPointerReader
 from capnwire._fast import Struct, StructBuilder
@@ -15,8 +14,10 @@ from capnwire._info import EnumValue, ListInfo, StructInfo
 from capnwire._lists import List, ListBuilder
 from capnwire.errors import CapnwireError, LimitError, UnionError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
 __all__ = ["format_float", "format_struct", "quote", "repr_of", "text_of"]
 

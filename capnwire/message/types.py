@@ -6,7 +6,6 @@ They are made when a module's attribute is first asked for.
 from __future__ import annotations
 
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 from capnwire._any import any_root
 from capnwire._info import (
@@ -37,6 +36,7 @@ from capnwire.schema.registry import (
     segment_of,
 )
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -256,10 +256,9 @@ def _attach_nested(registry: Registry, holder: object, node: Node, brand: BrandK
             inner = declaration(registry, nested, brand if nested.is_generic else ())
             _attach(holder, name, inner)
     if isinstance(node.body, StructBody):
-        for field in node.body.fields or ():
-            if field.type is None:
-                group = struct_class(registry, registry.struct_info(field.group_id, brand))
-                _attach(holder, field.name[:1].upper() + field.name[1:], group)
+        for name, id in node.body.groups:
+            group = struct_class(registry, registry.struct_info(id, brand))
+            _attach(holder, name[:1].upper() + name[1:], group)
 
 
 def _attach(holder: object, name: str, value: object) -> None:

@@ -159,6 +159,11 @@ class StructBody(_Record):
         self.discriminant_count, self.discriminant_offset = discriminant_count, discriminant_offset
         self.fields = fields
 
+    @property
+    def groups(self) -> "list[tuple[str, int]]":
+        """The names and ids of the groups and named unions."""
+        return [(field.name, field.group_id) for field in self.fields or () if field.type is None]
+
 
 class Enumerant(_Record):
     """One name of an enum; its value is its position in `EnumBody.enumerants`."""

@@ -7,9 +7,7 @@ that equal types are found again.  Field tables are filled when a type is first 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from threading import RLock
-from typing import TYPE_CHECKING
+from _thread import RLock
 
 from capnwire._info import EnumInfo, InterfaceInfo, ListInfo, StructInfo
 from capnwire.errors import SchemaError
@@ -31,8 +29,12 @@ from capnwire.schema.validate import validate_group, validate_node
 
 __all__ = ["DEFAULT", "BrandKey", "Registry", "TypeKey", "registry_for", "registry_with"]
 
+TYPE_CHECKING = False  # importing typing would take as long as loading a schema does
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
+
+    from capnwire.schema.model import Request
 
     TypeKey = tuple[Any, ...]
     BrandKey = tuple[Any, ...]
@@ -75,26 +77,27 @@ class Registry:
             for node in nodes
         )
 
-    def add(self, nodes: list[Node]) -> None:
-        """Take nodes in; they are checked first, all or none.
+    def add(self, nodes: list[Node], *, are_checked: bool = False) -> None:
+        """Take nodes in, all or none; they are checked first, unless that was done before.
 
         Raises:
             SchemaError: a node contradicts itself or one that is here.
         """
-        for node in nodes:
-            validate_node(node)
+        if not are_checked:
+            for node in nodes:
+                validate_node(node)
         with self._lock:
             if self.conflicts(nodes):
                 raise SchemaError("a node of this id with other contents was added before")
             for node in nodes:
                 self.nodes.setdefault(node.id, node)
 
-    def accept(self, nodes: list[Node]) -> bool:
+    def accept(self, nodes: list[Node], *, are_checked: bool = False) -> bool:
         """Take nodes in unless they contradict what is here; says whether they were taken."""
         with self._lock:
             if self.conflicts(nodes):
                 return False
-            self.add(nodes)
+            self.add(nodes, are_checked=are_checked)
             return True
 
     def node(self, id: int) -> Node:
@@ -298,18 +301,21 @@ def is_file(node: Node) -> bool:
     return isinstance(node.body, FileBody)
 
 
+schema_source: Callable[[], Request] | None = None
+"""Set by the loader: gives the nodes of the bundled schema.capnp."""
+
 DEFAULT = Registry()
 """Where `capnwire.load` puts schemas that do not contradict one another."""
 
 _others: list[Registry] = []
 
 
-def registry_for(nodes: list[Node]) -> Registry:
+def registry_for(nodes: list[Node], *, are_checked: bool = False) -> Registry:
     """The default registry with these nodes, or a new one when they contradict what is there."""
-    if DEFAULT.accept(nodes):
+    if DEFAULT.accept(nodes, are_checked=are_checked):
         return DEFAULT
     registry = Registry()
-    registry.add(nodes)
+    registry.add(nodes, are_checked=are_checked)
     _others.append(registry)
     return registry
 

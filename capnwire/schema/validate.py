@@ -7,8 +7,6 @@ Spec: limits-and-vulnerabilities.md (SchemaLoader field offsets, membersByDiscri
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from capnwire.errors import SchemaError
 from capnwire.schema.model import (
     NO_DISCRIMINANT,
@@ -22,6 +20,7 @@ from capnwire.schema.model import (
     Value,
 )
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from capnwire.schema.registry import Registry
 
