@@ -3,7 +3,7 @@
 Names are imported when first used, so that `import capnwire` costs a few milliseconds.
 """
 
-from capnwire import _fast
+from capnwire import _any, _fast
 from capnwire.errors import (
     CapnwireError,
     CompileError,
@@ -25,6 +25,7 @@ from capnwire.errors import (
 __version__ = "0.1.0"
 
 _fast.set_late_module("capnwire.message.face")
+_any.set_service_module("capnwire.service.interface")
 
 _LATE = {
     "AnyPointerBuilder": "capnwire._any",

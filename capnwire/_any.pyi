@@ -1,6 +1,7 @@
 """AnyPointer, AnyStruct and AnyList; capabilities; orphans as Python sees them."""
 
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any, NoReturn, final
 
 from typing_extensions import Buffer
@@ -31,7 +32,7 @@ class AnyPointerReader:
         """The bytes of a Data; null gives the empty one."""
 
     def as_interface(self, type: Any = None) -> Any:
-        """The capability, or None when null."""
+        """The capability as a client of the interface `type`, or None when null."""
 
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -64,7 +65,7 @@ class AnyPointerBuilder:
         """The bytes of a Data; null gives the empty one."""
 
     def as_interface(self, type: Any = None) -> Any:
-        """The capability, or None when null."""
+        """The capability as a client of the interface `type`, or None when null."""
 
     def set(self, value: Any) -> None:
         """Store a copy of a struct, list, text, bytes, capability or other AnyPointer; None clears."""
@@ -115,8 +116,17 @@ class OrphanHolder:
     def _info(self) -> Any: ...
     def __bool__(self) -> bool: ...
 
-def set_capability_hook(hook: Callable[[list[Any], Any], int] | None) -> None:
-    """Say how a value becomes an entry of a builder's capability table."""
+def set_service_module(name: str) -> None:
+    """Say which module makes clients and servers of interfaces; it is imported when first used."""
+
+def service_module() -> ModuleType:
+    """The module that makes clients and servers of interfaces."""
+
+def set_capability_hooks(
+    stored: Callable[[list[Any], Any, Any], int] | None, loaded: Callable[[Any, Any], Any] | None
+) -> None:
+    """Say how a value becomes an entry of a capability table, and an entry what a program sees."""
+
 
 def new_orphan(message: StructBuilder, type: Any, size: int | None = None) -> OrphanHolder:
     """A new zeroed struct or list of `size` in the message of a builder, which no pointer names yet."""

@@ -147,9 +147,9 @@ cdef class AnyPointerReader:
         return PyBytes_FromStringAndSize(<const char*>blob.data, blob.size)
 
     def as_interface(self, type=None):
-        """The capability, or None when null."""
+        """The capability as a client of the interface `type`, or None when null."""
         check_open(self.arena)
-        return load_capability(self.arena, self.segment, self.place, NULL)
+        return cast_capability(load_capability(self.arena, self.segment, self.place, NULL), type)
 
     def __eq__(self, other):
         if isinstance(other, (AnyPointerReader, AnyPointerBuilder)):
@@ -278,8 +278,10 @@ cdef class AnyPointerBuilder:
         return self.as_reader().as_data()
 
     def as_interface(self, type=None):
-        """The capability, or None when null."""
-        return load_capability(self.arena, self.segment, check_any(self), NULL)
+        """The capability as a client of the interface `type`, or None when null."""
+        return cast_capability(
+            load_capability(self.arena, self.segment, check_any(self), NULL), type
+        )
 
     def set(self, value):
         """Store a copy of a struct, list, text, bytes, AnyPointer or capability; None clears."""
@@ -385,14 +387,33 @@ cdef int copy_any(BuilderArena arena, Segment* segment, uint8_t* place, object s
 
 # ---------------------------------------------------------------- capabilities
 
-# Set by the service layer: `capability_stored(table, value) -> index`, or raises TypeError.
+# Set by the service layer: `capability_stored(table, value, interface) -> index`.
 cdef object capability_stored = None
+# Set by the service layer: `capability_loaded(entry, interface) -> client`.
+cdef object capability_loaded = None
+cdef str service_name = ""
+cdef object service = None
 
 
-def set_capability_hook(hook):
-    """Say how a value becomes an entry of a builder's capability table."""
-    global capability_stored
-    capability_stored = hook
+def set_service_module(str name):
+    """Say which module makes clients and servers of interfaces; it is imported when first used."""
+    global service_name
+    service_name = name
+
+
+def service_module():
+    """The module that makes clients and servers of interfaces."""
+    global service
+    if service is None:
+        from importlib import import_module
+        service = import_module(service_name)
+    return service
+
+
+def set_capability_hooks(stored, loaded):
+    """Say how a value becomes an entry of a capability table, and an entry what a program sees."""
+    global capability_stored, capability_loaded
+    capability_stored, capability_loaded = stored, loaded
 
 
 cdef class UnresolvedCapability:
@@ -413,6 +434,12 @@ cdef class UnresolvedCapability:
 
     def __str__(self):
         return "<external capability>"
+
+
+cdef object cast_capability(object capability, object type):
+    if type is None or capability is None or isinstance(capability, UnresolvedCapability):
+        return capability
+    return capability.cast_as(type)
 
 
 cdef object load_capability(Arena arena, Segment* segment, const uint8_t* place, Field* field):
@@ -436,7 +463,12 @@ cdef object load_capability(Arena arena, Segment* segment, const uint8_t* place,
         raise PointerError(
             f"capability {pointer >> 32} is not in the message's table of {len(table)}"
         )
-    return table[pointer >> 32]
+    entry = table[pointer >> 32]
+    if capability_loaded is None or entry is None:
+        return entry
+    return capability_loaded(
+        entry, None if field == NULL or field.sub == NULL else <object>field.sub
+    )
 
 
 cdef int store_capability(
@@ -450,7 +482,10 @@ cdef int store_capability(
     if arena.capabilities is None:
         arena.capabilities = []
     return set_capability(
-        arena, segment, place, capability_stored(arena.capabilities, <object>value)
+        arena, segment, place, capability_stored(
+            arena.capabilities, <object>value,
+            None if field == NULL or field.sub == NULL else <object>field.sub,
+        )
     )
 
 

@@ -67,8 +67,10 @@ cdef class EnumValue:
 cdef class InterfaceInfo:
     cdef readonly str name
     cdef readonly object node
+    cdef readonly object scope           # what made this info: the registry's entry
     cdef public object type
-    cdef public object scope             # (registry, key), as a StructInfo's
+    cdef public object client            # the class of clients, once the service layer made it
+    cdef public object server            # the base class of servers, likewise
 
 
 cdef class ListInfo:

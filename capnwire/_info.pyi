@@ -64,11 +64,14 @@ class EnumInfo:
 
 @disjoint_base
 class InterfaceInfo:
-    """An interface: its node, and the client class that the RPC layer gives it."""
+    """An interface: its node, and the classes that the service layer gives it."""
 
     type: Any
-    scope: Any
-    def __init__(self, name: str, node: Any) -> None: ...
+    client: Any
+    server: Any
+    def __init__(self, name: str, node: Any, scope: Any = None) -> None: ...
+    @property
+    def scope(self) -> Any: ...
     @property
     def name(self) -> str: ...
     @property

@@ -191,10 +191,10 @@ cdef class EnumInfo:
 
 
 cdef class InterfaceInfo:
-    """An interface: its node, and the client class that the RPC layer gives it."""
+    """An interface: its node, and the classes that the service layer gives it."""
 
-    def __init__(self, str name, node):
-        self.name, self.node = name, node
+    def __init__(self, str name, node, scope=None):
+        self.name, self.node, self.scope = name, node, scope
 
 
 # ---------------------------------------------------------------- lists

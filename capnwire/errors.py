@@ -133,8 +133,32 @@ class RemoteProtocolError(RpcError):
 
 
 class RemoteError(RpcError):
-    """The peer answered with an exception; `kind` is FAILED, OVERLOADED, DISCONNECTED or UNIMPLEMENTED."""
+    """A call failed on its way or where it ran, or its connection broke.
 
-    def __init__(self, text: str, *, kind: str = "FAILED") -> None:
+    `kind` is FAILED, OVERLOADED (later may work), DISCONNECTED (a new connection may work) or
+    UNIMPLEMENTED; a server method raises it to say which.  `trace` is what the other side tells of
+    where it happened, `details` a tuple of (id, bytes).  Text from another vat starts with
+    "remote exception: ".
+    """
+
+    def __init__(
+        self, text: str, *, kind: str = "FAILED", trace: str = "",
+        details: "tuple[tuple[int, bytes], ...]" = (),
+    ) -> None:
         super().__init__(text)
-        self.kind = kind
+        self.kind, self.trace, self.details = kind, trace, details
+
+    def again(self) -> "RemoteError":
+        """An equal exception without a traceback."""
+        return type(self)(
+            str(self), kind=self.kind, trace=self.trace, details=self.details
+        )
+
+    def __reduce__(self) -> "tuple[object, ...]":
+        return _remake_remote_error, (str(self), self.kind, self.trace, self.details)
+
+
+def _remake_remote_error(
+    text: str, kind: str, trace: str, details: "tuple[tuple[int, bytes], ...]"
+) -> RemoteError:
+    return RemoteError(text, kind=kind, trace=trace, details=details)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from capnwire._any import any_root
+from capnwire._any import any_root, service_module
 from capnwire._info import (
     EnumInfo,
     EnumValue,
@@ -144,11 +144,23 @@ class EnumType:
 
 
 class InterfaceType:
-    """An interface: its nested declarations are attributes."""
+    """An interface: its nested declarations are attributes, and so are `Server`, the base class of
+    what implements it, and `Client`, the class of references to such objects.
+    """
+
+    Server: type
+    Client: type
 
     def __init__(self, info: InterfaceInfo, registry: Registry) -> None:
         self._info, self._registry = info, registry
         self.__name__ = info.name.rpartition(".")[2]
+
+    def __getattr__(self, name: str) -> type:
+        if name not in ("Server", "Client"):
+            raise AttributeError(f"interface {self._info.name} has no declaration {name!r}")
+        service = service_module()
+        made: type = (service.server_class if name == "Server" else service.client_class)(self._info)
+        return made
 
     @property
     def schema(self) -> object:

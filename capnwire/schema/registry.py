@@ -191,9 +191,7 @@ class Registry:
         if kind == "interface":
             if not isinstance(node.body, InterfaceBody):
                 raise SchemaError(f"{node.display_name} is used as an interface, but is none")
-            interface = InterfaceInfo(qualified_name(node), node)
-            interface.scope = (self, key)
-            return interface
+            return InterfaceInfo(qualified_name(node), node, (self, key))
         if not isinstance(node.body, StructBody):
             raise SchemaError(f"{node.display_name} is used as a struct, but is none")
         return StructInfo(

@@ -1,0 +1,150 @@
+"""The asyncio loop as the core sees it: replies are futures, methods run as tasks."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from capnwire.service.client import pipeline_of, set_runtime_finder
+from capnwire.service.reference import Runtime, cancel_outcome
+from capnwire.service.server import ReplyBase
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+__all__ = ["LoopRuntime", "Reply", "runtime_of"]
+
+EAGER = sys.version_info >= (3, 12)
+log = logging.getLogger("capnwire.rpc")
+
+
+class Reply(asyncio.Future, ReplyBase):  # type: ignore[type-arg, misc]
+    """What a call gives: await it for the results.
+
+    Structs and capabilities in the results can be used before, as attributes, or by
+    `reply.pipeline.<field>` when a field is named like an attribute of futures.  Cancelling it cancels
+    the call; dropping it does not.
+    """
+
+    __slots__ = ("_method", "_outcome")
+
+    @property
+    def pipeline(self) -> Any:
+        """The results as far as they can be used before they are there."""
+        return pipeline_of(self._outcome, self._method)
+
+    def cancel(self, msg: Any = None) -> bool:
+        """Cancel the call."""
+        if not super().cancel(msg):
+            return False
+        cancel_outcome(self._outcome)
+        return True
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.pipeline, name)
+
+
+class _Running:
+    """A method's task; cancelled before its first line, it does not start."""
+
+    __slots__ = ("context", "task")
+
+    def __init__(self, context: Any) -> None:
+        self.context = context
+
+    def cancel(self) -> None:
+        if self.context.is_started:
+            self.task.cancel()
+
+
+class LoopRuntime(Runtime):
+    """One for each loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.thread = threading.get_ident()
+        self.reply_type = Reply
+        self.reply_options = {"loop": loop}
+        self.running: set[_Running] = set()
+
+    def wake(self) -> None:
+        self.loop.call_soon(self.run_ready)
+
+    def ring(self) -> None:
+        self.call(self.run_ready)
+
+    def call(self, function: Any) -> None:
+        """Call a function in the loop, from any thread; not at all when the loop is closed."""
+        try:
+            if threading.get_ident() == self.thread:
+                self.loop.call_soon(function)
+            else:
+                self.loop.call_soon_threadsafe(function)
+        except RuntimeError:
+            pass
+
+    @property
+    def starts_eagerly(self) -> bool:
+        return EAGER
+
+    def spawn(self, coroutine: Coroutine[Any, Any, Any], context: Any) -> _Running:
+        running = _Running(context)
+        self.running.add(running)
+        body = self._serve(coroutine, running)
+        if EAGER and self.loop.is_running():
+            running.task = asyncio.Task(body, loop=self.loop, eager_start=True)  # type: ignore[call-arg]
+        else:
+            running.task = self.loop.create_task(body)
+        return running
+
+    async def _serve(self, coroutine: Any, running: _Running) -> None:
+        context = running.context
+        context.started()
+        try:
+            if context.is_cancelled:
+                coroutine.close()
+                context.abandoned()
+                return
+            value = await coroutine
+        except asyncio.CancelledError:
+            context.abandoned()
+            raise
+        except Exception as error:
+            log.debug("a method raised", exc_info=error)
+            context.fail(error)
+        except BaseException as error:
+            context.fail(error)
+            raise
+        else:
+            context.complete(value)
+        finally:
+            self.running.discard(running)
+
+    def report(self, error: BaseException, text: str) -> None:
+        self.loop.call_exception_handler({"message": text, "exception": error})
+
+
+_runtimes: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, LoopRuntime]
+_runtimes = weakref.WeakKeyDictionary()
+
+
+def runtime_of(loop: asyncio.AbstractEventLoop | None = None) -> LoopRuntime:
+    """The runtime of a loop, by default the running one.
+
+    Raises:
+        RuntimeError: no loop is running.
+    """
+    loop = loop or asyncio.get_running_loop()
+    runtime = _runtimes.get(loop)
+    if runtime is None:
+        runtime = _runtimes[loop] = LoopRuntime(loop)
+    return runtime
+
+
+set_runtime_finder(runtime_of)

@@ -1,0 +1,1069 @@
+"""One connection to another vat: its four tables, what is sent, what happens at its end.
+
+`rpc.incoming` has what arrives, `rpc.descriptors` how capabilities are written.  Nothing here waits,
+reads a clock or touches a socket.  Spec: rpc.capnp.
+"""
+
+cimport cython
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from collections import deque
+from weakref import ref as weak_reference
+
+from capnwire._any cimport AnyPointerReader
+from capnwire.rpc.descriptors cimport (
+    attach_capabilities, describe, write_capabilities, write_exception, write_target,
+)
+from capnwire.rpc.incoming cimport handle
+from capnwire.rpc.layout cimport *
+from capnwire.rpc.outbox cimport Outbox, words_of
+from capnwire.rpc.tables cimport IdTable
+from capnwire.service.reference cimport (
+    CALL_CONTENT, CALL_HEADER, FAILED, NO_PIPELINING, ONLY_PIPELINE, PENDING, RETURNED,
+    RETURN_CONTENT, RETURN_HEADER, BrokenReference, Call, Outcome, Promise, QueuedReference,
+    Reference, Runtime, Waiter, broken, capability_at, content_of, innermost, new_header,
+    shared_settle,
+)
+from capnwire.wire.arena cimport (
+    ARENA_COUNT_MASK, Arena, BuilderArena, Segment, capabilities_of, new_builder_arena,
+)
+from capnwire.wire.builder cimport init_struct, set_capability
+from capnwire.wire.copy cimport copy_pointer
+from capnwire.wire.framing cimport FrameDecoder
+from capnwire.wire.memory cimport load64, store16, store32, store64
+from capnwire.wire.pointer cimport struct_shape, with_offset
+from capnwire.wire.reader cimport StructRef
+from capnwire.wire.units cimport word_t
+
+from capnwire.rpc.tables import Dropped
+from capnwire.errors import (
+    DecodeError, FramingError, LimitError, LocalProtocolError, RemoteError, RemoteProtocolError,
+)
+
+cdef enum:
+    FLUSH_BYTES = 0x10000        # more output than this does not wait for the end of the turn
+    SMALL_MESSAGE = 64           # words of a message that is no Call or Return
+    MOST_SEGMENTS = 0x10000
+    HIGH_QUESTION = 0x80000000U
+
+PROTOCOL_CLOSED = "the connection was closed"
+CANCELLED = "the call was cancelled"
+
+
+cdef object protocol_error(str text):
+    return RemoteProtocolError(text)
+
+
+cdef object disconnected(Connection connection):
+    """What every use of a connection that has ended fails with."""
+    return RemoteError(
+        str(connection.error) if connection.error is not None else PROTOCOL_CLOSED,
+        kind="DISCONNECTED",
+    )
+
+
+# ---------------------------------------------------------------- questions
+
+@cython.final
+cdef class Question(Outcome):
+    """A question of ours."""
+
+    cdef int settle(self, AnyPointerReader results, object error) except -1:
+        cdef dict promises
+        cdef RemotePromise promise
+        cdef Reference target
+        if self.state != PENDING:
+            return 0
+        promises, self.promises = self.promises, None
+        if promises is not None:
+            for path, weak in promises.items():
+                promise = weak()
+                if promise is None:
+                    continue
+                target = broken(error) if error is not None else capability_at(results, path)
+                promise.become(target, error is None and self.loops(target))
+        shared_settle(self, results, error)
+        self.looping = None
+        return self.maybe_finish()
+
+    cdef bint loops(self, Reference target):
+        """Whether calls on a capability in the results may still be coming round by the peer."""
+        if self.all_loop:
+            return True
+        if self.looping is not None:
+            for found in self.looping:
+                if found is target:
+                    return True
+        return False
+
+    cdef Reference pipeline(self, bytes path):
+        cdef AnswerReference raw
+        cdef RemotePromise made
+        if self.state != PENDING:
+            return Outcome.pipeline(self, path)
+        if self.connection.error is not None:
+            return broken(disconnected(self.connection))
+        if self.finish_sent or self.no_pipelining:
+            return broken(RemoteError(
+                "caller specified noPromisePipelining hint, but then tried to pipeline"
+                if self.no_pipelining else CANCELLED
+            ))
+        if self.promises is None:
+            self.promises = {}
+            self.used_paths = set()
+        weak = self.promises.get(path)
+        if weak is not None:
+            made = weak()
+            if made is not None:
+                return made
+        raw = AnswerReference.__new__(AnswerReference)
+        raw.connection, raw.question, raw.path = self.connection, self, path
+        raw.runtime = self.runtime
+        self.hold(raw)
+        made = RemotePromise.__new__(RemotePromise)
+        made.connection, made.raw, made.runtime = self.connection, raw, self.runtime
+        made.used = path in self.used_paths
+        self.promises[path] = weak_reference(made)
+        return made
+
+    cdef int hold(self, object holder) except -1:
+        """Finish only after `holder` is gone."""
+        token = Dropped(holder, self.connection.drop_hook)
+        token.owner = self
+        self.connection.tokens.add(token)
+        self.holders += 1
+        return 0
+
+    cdef int cancel(self) except -1:
+        if self.state != PENDING or self.cancelled:
+            return 0
+        self.cancelled = True
+        if self.source is not None:
+            self.source.source_unwanted(self)
+        return self.maybe_finish()
+
+    cdef int maybe_finish(self) except -1:
+        """Send Finish when it is due: nothing here can use the answer any more."""
+        if not self.registered or self.finish_sent or self.connection.error is not None:
+            return 0
+        if self.tail_of is not None:
+            if self.tail_ended and self.holders == 0:
+                return self.finish(not self.has_returned)
+            return 0
+        if not self.has_returned:
+            if self.holders == 0 and (
+                self.cancelled or (self.reply is None and not self.sinks)
+            ):
+                return self.finish(True)
+            return 0
+        if self.no_finish:
+            return self.connection.forget_question(self)
+        if self.state != PENDING and self.holders == 0:
+            return self.finish(False)
+        return 0
+
+    cdef int finish(self, bint release_results) except -1:
+        self.finish_sent = True
+        self.connection.outbox.put_finish(self.id, release_results)
+        self.connection.output()
+        if self.has_returned or self.only_pipeline:
+            return self.connection.forget_question(self)
+        return 0
+
+    cdef object peer(self):
+        return self.connection.peer
+
+
+# ---------------------------------------------------------------- answers
+
+@cython.final
+cdef class Answer(Outcome):
+    """A question of the peer's."""
+
+    cdef int settle(self, AnyPointerReader results, object error) except -1:
+        if self.state != PENDING:
+            return 0
+        if self.pipelined is not None:
+            self.early = dict(self.pipelined)
+        return shared_settle(self, results, error)
+
+    cdef int settled(self) except -1:
+        return self.connection.send_return(self)
+
+    cdef int follow(self, Outcome source) except -1:
+        """Take the results from elsewhere: by a tail call where that is possible."""
+        cdef Question question
+        if self.state != PENDING:
+            return 0
+        if isinstance(source, Question):
+            question = <Question>source
+            if (
+                question.connection is self.connection and question.state == PENDING
+                and question.registered and not question.redirected and not question.cancelled
+                and question.sent_chunk == self.connection.outbox.closed
+                and not question.sinks and not is_awaited(question.reply)
+                and self.connection.tail_possible(self, 0)
+                and not question.only_pipeline
+            ):
+                store16(
+                    self.connection.outbox.data + question.sent_at + CALL_SEND_RESULTS_TO,
+                    SEND_TO_YOURSELF,
+                )
+                question.redirected = True
+                question.reply = None
+                return self.connection.tail_to(self, question)
+        return Outcome.follow(self, source)
+
+    cdef Reference capability(self, bytes path):
+        """What a message of the peer's means by a place in this answer."""
+        cdef Reference early, strict
+        cdef Reference found
+        cdef StrictSwitch switch
+        if path is None:         # noops only
+            if self.is_bootstrap:
+                return broken(RemoteError("a transform on a bootstrap answer leads nowhere"))
+            path = b""
+        if self.state != RETURNED:
+            return self.pipeline(path)
+        strict = capability_at(self.results, path)
+        if isinstance(strict, Promise) and not isinstance(strict, RemotePromise):
+            found = self.connection.exported_as(strict)
+            if found is not None:
+                strict = found
+        early = None if self.early is None else self.early.get(path)
+        if early is None:
+            return strict
+        early = innermost(early)
+        if isinstance(early, QueuedReference) and (<QueuedReference>early).embargoed:
+            # Calls that went before wait here for a Disembargo; later ones must not pass them.
+            switch = StrictSwitch.__new__(StrictSwitch)
+            switch.promise = QueuedReference.__new__(QueuedReference)
+            switch.promise.runtime, switch.promise.embargoed = self.runtime, True
+            switch.target = strict
+            (<Promise>early).wait(switch)
+            self.early[path] = switch.promise
+            return switch.promise
+        return strict
+
+    cdef bint has_waiting_calls(self):
+        if self.pipelined is None:
+            return False
+        for promise in self.pipelined.values():
+            if isinstance(promise, QueuedReference) and (<QueuedReference>promise).queue:
+                return True
+        return False
+
+    cdef int cancel_now(self) except -1:
+        """The peer has finished the question before it was answered."""
+        if self.state != PENDING or self.cancelled:
+            return 0
+        self.cancelled = True
+        task, source = self.task, self.source
+        self.task = self.source = None
+        self.settle(None, RemoteError(CANCELLED))
+        if source is not None:
+            (<Outcome>source).source_unwanted(self)
+        if task is not None:
+            task.cancel()
+        return 0
+
+    def cancel_later(self):
+        """`cancel_now`, once the method had its chance to start."""
+        if self.connection.error is None and not self.has_waiting_calls():
+            self.cancel_now()
+
+    cdef int cancel(self) except -1:
+        return self.cancel_now()
+
+    cdef object peer(self):
+        return self.connection.peer
+
+
+cdef bint is_awaited(object reply):
+    """Whether somebody waits for a reply already."""
+    return reply is not None and bool(getattr(reply, "_callbacks", None))
+
+
+@cython.final
+cdef class StrictSwitch(Waiter):
+    """Lets calls through to `target` once the embargo before them is lifted."""
+
+    cdef QueuedReference promise
+    cdef Reference target
+
+    cdef int promise_resolved(self, Promise promise, Reference target) except -1:
+        return self.promise.resolve(self.target)
+
+
+# ---------------------------------------------------------------- exports and imports
+
+@cython.final
+cdef class Export(Waiter):
+    """One of our objects or promises that the peer knows by a number."""
+
+    cdef int promise_resolved(self, Promise promise, Reference target) except -1:
+        """The promise took a step: tell the peer, unless it is a step to a promise of our own."""
+        cdef Connection connection = self.connection
+        cdef Reference found = innermost(target)
+        self.waits_for = None
+        if connection.error is not None or self.count == 0:
+            return 0
+        if self.canonical:
+            connection.exports_by.pop(self.reference, None)
+            self.canonical = False
+        if isinstance(found, RemotePromise) and (<RemotePromise>found).connection is connection:
+            self.reference = found       # described, and thereby made strict, below
+        elif isinstance(found, Promise):
+            self.reference = found
+            if found not in connection.exports_by:
+                connection.exports_by[found] = self
+                self.canonical = True
+                self.waits_for = <Promise>found
+                return self.waits_for.wait(self)
+        return connection.send_resolve(self, found)
+
+
+@cython.final
+cdef class Import:
+    """One of the peer's objects or promises that we hold."""
+
+
+@cython.final
+cdef class ImportReference(Reference):
+    """An object that the peer exports."""
+
+    cdef int call(self, Call call) except -1:
+        return self.connection.send_call(call, self.id, None)
+
+    cdef Outcome new_outcome(self):
+        return new_question(self.connection)
+
+
+@cython.final
+cdef class AnswerReference(Reference):
+    """A capability in an answer that the peer is to give."""
+
+    cdef int call(self, Call call) except -1:
+        return self.connection.send_call(call, 0, self)
+
+    cdef Outcome new_outcome(self):
+        return new_question(self.connection)
+
+
+@cython.final
+cdef class RemotePromise(Promise):
+    """A promise of the peer's."""
+
+    cdef int take(self, Call call) except -1:
+        self.mark_used()
+        return self.raw.call(call)
+
+    cdef Outcome new_outcome(self):
+        cdef Reference target = innermost(self)
+        return new_question(self.connection) if target is self else target.new_outcome()
+
+    cdef int mark_used(self) except -1:
+        """Something went the way over the peer, and may come back by it."""
+        cdef AnswerReference raw
+        if not self.used:
+            self.used = True
+            if isinstance(self.raw, AnswerReference):
+                raw = <AnswerReference>self.raw
+                if raw.question.used_paths is not None:
+                    raw.question.used_paths.add(raw.path)
+        return 0
+
+    cdef int become(self, Reference target, bint loops) except -1:
+        """Resolve; when `target` lives on this side and calls are under way, after an embargo."""
+        cdef Reference end = innermost(target)
+        cdef QueuedReference embargo
+        if self.target is not None:
+            return 0
+        if isinstance(end, BrokenReference):
+            pass
+        elif loops and self.used and self.connection.error is None:
+            embargo = QueuedReference.__new__(QueuedReference)
+            embargo.runtime, embargo.embargoed = self.runtime, True
+            self.connection.send_disembargo(
+                self.raw, 0, self.connection.embargoes.add((embargo, target))
+            )
+            target = embargo
+        elif (
+            self.used and isinstance(end, RemotePromise)
+            and (<RemotePromise>end).connection is self.connection
+        ):
+            (<RemotePromise>end).mark_used()
+        Promise.resolve(self, target)
+        self.raw = None
+        return 0
+
+
+cdef Question new_question(Connection connection):
+    cdef Question made = Question.__new__(Question)
+    made.connection = connection
+    made.runtime = connection.runtime
+    return made
+
+
+# ---------------------------------------------------------------- the connection
+
+@cython.final
+cdef class Connection:
+    """A two-party connection, sans I/O.
+
+    `receive_data(bytes)` takes what arrived, `data_to_send()` gives what to write; `owner.wake()` says that
+    there is output, `owner.flush()` that it should be written now, `owner.ring()` as `wake` from any thread, `owner.closed(error)` that it has ended.
+    `bootstrap` is a Reference, None, or a function of the peer's name that gives either.
+    """
+
+    def __cinit__(
+        self, Runtime runtime, owner, *, bootstrap=None, peer=None, tail_calls=None,
+        message_words=8 * 1024 * 1024, call_limit=10_000, byte_limit=256 * 1024 * 1024,
+        export_limit=1_000_000, import_limit=1_000_000, send_traces=False,
+    ):
+        self.runtime, self.owner, self.peer = runtime, owner, peer
+        self.bootstrap_source, self.tail_calls = bootstrap, tail_calls
+        self.send_traces = send_traces
+        self.outbox = Outbox()
+        self.decoder = FrameDecoder(
+            segment_limit=MOST_SEGMENTS, message_limit_words=message_words
+        )
+        self.questions, self.exports, self.embargoes = IdTable(), IdTable(), IdTable()
+        self.high_questions, self.answers, self.imports, self.exports_by = {}, {}, {}, {}
+        self.tokens = set()
+        self.dropped = deque()
+        self.drop_hook = self.note_dropped
+        self.due = []
+        self.message_words, self.byte_limit = message_words, byte_limit
+        self.call_limit, self.export_limit = call_limit, export_limit
+        self.import_limit = import_limit
+
+    # ------------------------------------------------------------ what the session calls
+
+    def receive_data(self, data):
+        """Take bytes from the peer's vat; never raises for what the peer did.
+
+        Then write `data_to_send()`.
+        """
+        cdef bytes message
+        if self.receiving:
+            raise LocalProtocolError("receive_data() is running: it cannot be entered from a method")
+        if self.error is not None:
+            return
+        self.receiving = True
+        try:
+            self.decoder.queue.append(data)
+            while self.error is None:
+                message = self.decoder.next_or_none()
+                if message is None:
+                    break
+                handle(self, message)
+        except RemoteProtocolError as error:
+            self.abort_with(str(error))
+        except LimitError as error:
+            self.abort_with(f"message limit: {error}")
+        except DecodeError as error:
+            self.abort_with(f"a message cannot be read: {error}")
+        finally:
+            self.receiving = False
+
+    def receive_eof(self):
+        """The peer will send nothing more."""
+        if self.error is None:
+            self.end(RemoteError("Peer disconnected.", kind="DISCONNECTED"))
+
+    def data_to_send(self):
+        """What to write now, as a list of buffers."""
+        self.woken = False
+        self.drain_dropped()
+        return self.outbox.take()
+
+    @property
+    def bytes_to_send(self):
+        """How much there is to write."""
+        return self.outbox.waiting
+
+    def bootstrap(self):
+        """The reference to the peer's bootstrap object, at once.
+
+        Raises:
+            RemoteError: the connection has ended.
+        """
+        cdef Question question
+        if self.error is not None:
+            raise disconnected(self)
+        question = new_question(self)
+        question.id = self.questions.add(question)
+        question.registered = True
+        reference = question.pipeline(b"")
+        self.outbox.put_bootstrap(question.id)
+        self.output()
+        return reference
+
+    def abort(self, text):
+        """End the connection and tell the peer why."""
+        self.abort_with(text)
+
+    def close(self, text=PROTOCOL_CLOSED):
+        """End the connection: everything under way fails as disconnected."""
+        if self.error is None:
+            self.end(RemoteError(text, kind="DISCONNECTED"))
+
+    def drain(self):
+        """Take no new calls (they are answered `disconnected`); those that run may end."""
+        self.draining = True
+
+    @property
+    def is_idle(self):
+        """Whether no call of either side is under way."""
+        return not self.calls_in and not self.questions.count and not self.high_questions
+
+    @property
+    def calls_running(self):
+        """Calls of the peer that have not been answered."""
+        return self.calls_in
+
+    def tables(self):
+        """The ids in use: questions, answers, exports and imports with their counts, embargoes."""
+        cdef Export export
+        cdef Import held
+        return {
+            "questions": [
+                (<Question>question).id
+                for question in [*self.questions.values(), *self.high_questions.values()]
+            ],
+            "answers": sorted(self.answers),
+            "exports": {
+                (<Export>export).id: (<Export>export).count for export in self.exports.values()
+            },
+            "imports": {id: (<Import>held).count for id, held in self.imports.items()},
+            "embargoes": self.embargoes.count,
+        }
+
+    def exported(self, id):
+        """The reference behind one of our exports, or None."""
+        cdef Export entry = self.exports.get(id)
+        return None if entry is None else entry.reference
+
+    # ------------------------------------------------------------ output
+
+    cdef int output(self) except -1:
+        """There is something to write."""
+        if self.receiving:
+            return 0
+        if not self.woken:
+            self.woken = True
+            self.owner.wake()
+        if self.outbox.waiting > FLUSH_BYTES:
+            self.owner.flush()
+        return 0
+
+    cdef int put(self, BuilderArena arena) except -1:
+        self.outbox.put(arena)
+        return self.output()
+
+    def note_dropped(self, weak):
+        """A reference is gone: called by its finaliser, in whatever thread that runs."""
+        self.dropped.append(weak)
+        if not self.woken and self.error is None:
+            self.woken = True
+            self.owner.ring()
+
+    cdef int drain_dropped(self) except -1:
+        """Give back what was dropped since."""
+        cdef Import entry
+        cdef Question question
+        while self.dropped:
+            weak = self.dropped.popleft()
+            owner = weak.owner
+            if isinstance(owner, Import):
+                entry = <Import>owner
+                if entry.reference is weak and self.imports.get(entry.id) is entry:
+                    del self.imports[entry.id]
+                    if self.error is None:
+                        self.outbox.put_release(entry.id, entry.count)
+            else:
+                question = <Question>owner
+                self.tokens.discard(weak)
+                question.holders -= 1
+                question.maybe_finish()
+        return 0
+
+    # ------------------------------------------------------------ calls
+
+    cdef int send_call(self, Call call, uint32_t target_id, AnswerReference target) except -1:
+        """Send a call to an import, or to a capability in an answer that is to come."""
+        cdef Question question
+        cdef Answer answer = None
+        cdef Outcome outcome = call.outcome
+        cdef BuilderArena arena
+        cdef list exported
+        cdef uint8_t* base
+        cdef uint8_t hints = call.hints
+        cdef bint tail
+        if self.error is not None:
+            return outcome.settle(None, disconnected(self))
+        if target is not None and (target.question.finish_sent or target.question.no_finish):
+            return outcome.settle(None, RemoteError(
+                "Pipeline call on a request that returned no capabilities or was already closed."
+            ))
+        if isinstance(outcome, Answer):
+            answer = <Answer>outcome
+        tail = (
+            answer is not None and answer.connection is self and answer.state == PENDING
+            and self.tail_possible(answer, hints)
+        )
+        try:
+            arena = outgoing(call)
+        except DecodeError as error:
+            return outcome.settle(None, RemoteError(str(error)))
+        if isinstance(outcome, Question) and (<Question>outcome).connection is self and not (
+            <Question>outcome
+        ).registered:
+            question = <Question>outcome
+        else:
+            question = new_question(self)
+        exported = []
+        capabilities = arena.capabilities
+        if capabilities is not None:
+            write_capabilities(self, arena, CALL_HEADER - 1, capabilities, exported)
+        base = arena.root_segment.head.base
+        if target is not None:
+            write_target(arena, &arena.root_segment.head, base + 72, target)
+        else:
+            store32(base + 72, target_id)
+        if words_of(arena) > self.message_words:
+            self.give_back(exported)
+            self.due.clear()
+            return outcome.settle(None, RemoteError(
+                f"the call takes {words_of(arena)} words, but a message has at most "
+                f"{self.message_words}"
+            ))
+        self.register(question, hints)
+        fill_call(base, question.id, call, hints, tail)
+        question.param_exports = exported if exported else None
+        question.no_pipelining = hints & NO_PIPELINING and not tail
+        question.redirected = tail
+        question.sent_at = self.outbox.size + ((arena.more_count + 3) >> 1) * 8 + 24
+        question.sent_chunk = self.outbox.closed
+        self.put(arena)
+        if self.outbox.closed != question.sent_chunk:
+            question.sent_chunk = <uint64_t>-1
+        if self.due:
+            self.send_due()
+        call.arena = None
+        if tail:
+            return self.tail_to(answer, question)
+        if question is outcome:
+            return 0
+        if hints & ONLY_PIPELINE and not isinstance(outcome, Answer):
+            question.hold(outcome)
+            outcome.source = question
+            return 0
+        return Outcome.follow(outcome, question)
+
+    cdef int register(self, Question question, uint8_t hints) except -1:
+        """Give a question its id; ids from 2**31 are for those whose Return is not wanted."""
+        question.registered = True
+        if hints & ONLY_PIPELINE:
+            question.only_pipeline = True
+            question.id = HIGH_QUESTION + self.next_high
+            self.next_high = (self.next_high + 1) & 0x7FFFFFFF
+            while question.id in self.high_questions:
+                question.id = HIGH_QUESTION + self.next_high
+                self.next_high = (self.next_high + 1) & 0x7FFFFFFF
+            self.high_questions[question.id] = question
+        else:
+            question.id = self.questions.add(question)
+        return 0
+
+    cdef int forget_question(self, Question question) except -1:
+        """Return has come and Finish is sent: the id is free."""
+        if not question.registered:
+            return 0
+        question.registered = False
+        if question.only_pipeline:
+            self.high_questions.pop(question.id, None)
+        else:
+            self.questions.remove(question.id)
+        return 0
+
+    cdef int tail_possible(self, Answer answer, uint8_t hints) except -1:
+        """Whether the peer may be asked to keep a call's results for its own question."""
+        if self.tail_calls is None:
+            if not self.peer_redirects:
+                return False
+        elif not self.tail_calls:
+            return False
+        return not (
+            answer.redirected or answer.no_pipelining or answer.only_pipeline or answer.finished
+            or answer.cancelled or hints
+        )
+
+    cdef int tail_to(self, Answer answer, Question question) except -1:
+        """The results of the peer's question are those of our question to the peer."""
+        answer.tail, question.tail_of = question, answer
+        answer.source = question
+        if answer.pipelined is not None:
+            for path, promise in list(answer.pipelined.items()):
+                (<Promise>promise).resolve(question.pipeline(path))
+        answer.returned = True
+        self.uncount(answer)
+        self.outbox.put_return(answer.id, RETURN_TAKE_FROM, question.id)
+        return self.output()
+
+    # ------------------------------------------------------------ returns
+
+    cdef int uncount(self, Answer answer) except -1:
+        """A call of the peer's is not in flight any more."""
+        if answer.words:
+            self.calls_in -= 1
+            self.words_in -= answer.words
+            answer.words = 0
+            if self.draining and not self.calls_in:
+                self.owner.wake()
+        return 0
+
+    cdef int send_return(self, Answer answer) except -1:
+        """Answer a question of the peer's, once."""
+        cdef BuilderArena arena
+        cdef uint8_t* base
+        cdef list exported
+        if self.error is not None or answer.returned:
+            return 0
+        self.uncount(answer)
+        if answer.only_pipeline and not answer.finished:
+            if answer.state == RETURNED:
+                strict_table(self, answer)
+            answer.returned = True
+            return 0
+        if answer.finished:
+            answer.returned = True
+            if not answer.only_pipeline:
+                self.outbox.put_return(
+                    answer.id, RETURN_ELSEWHERE if answer.redirected else RETURN_CANCELED, 0
+                )
+            self.remove_answer(answer)
+            return self.output()
+        if answer.redirected:
+            return 0
+        answer.returned = True
+        if answer.error is not None:
+            return self.return_exception(answer)
+        try:
+            arena = outgoing_results(answer.results)
+        except DecodeError as error:
+            answer.state, answer.error, answer.results = FAILED, RemoteError(str(error)), None
+            return self.return_exception(answer)
+        exported = []
+        capabilities = arena.capabilities
+        if capabilities is not None and capabilities:
+            write_capabilities(self, arena, RETURN_HEADER - 1, capabilities, exported)
+        if words_of(arena) > self.message_words:
+            self.give_back(exported)
+            self.due.clear()
+            answer.state, answer.results = FAILED, None
+            answer.error = RemoteError(
+                f"the results take {words_of(arena)} words, but a message has at most "
+                f"{self.message_words}"
+            )
+            return self.return_exception(answer)
+        base = arena.root_segment.head.base
+        fill_return(base, answer.id)
+        if answer.is_bootstrap:
+            base[24 + RETURN_FLAGS] = 0          # releaseParamCaps stays true
+        elif not capabilities:
+            base[24 + RETURN_FLAGS] |= 1 << RETURN_NO_FINISH_BIT
+        answer.result_exports = exported
+        answer.results = content_of(arena, RETURN_CONTENT)
+        self.put(arena)
+        if self.due:
+            self.send_due()
+        if not answer.is_bootstrap and not capabilities:
+            self.remove_answer(answer)
+        return 0
+
+    cdef int return_exception(self, Answer answer) except -1:
+        cdef BuilderArena arena = new_builder_arena(SMALL_MESSAGE)
+        cdef uint8_t* base = arena.root_segment.head.base
+        arena.root_segment.head.words = 6
+        fill_return(base, answer.id)
+        store16(base + 24 + RETURN_TAG, RETURN_EXCEPTION)
+        store64(base + 40, 0)
+        write_exception(
+            arena, &arena.root_segment.head, base + 40, answer.error, self.send_traces
+        )
+        return self.put(arena)
+
+    cdef int remove_answer(self, Answer answer) except -1:
+        """An answer's id is free."""
+        if self.answers.get(answer.id) is answer:
+            del self.answers[answer.id]
+        answer.early = None
+        answer.pipelined = None
+        if answer.tail is not None:
+            answer.tail.tail_ended = True
+            answer.tail.maybe_finish()
+        return 0
+
+    # ------------------------------------------------------------ exports
+
+    cdef Export exporting(self, Reference reference):
+        """The export entry of a local reference, with one count more."""
+        cdef Export entry = self.exports_by.get(reference)
+        cdef bint is_broken
+        if entry is not None:
+            entry.count += 1
+            return entry
+        if self.exports.count >= self.export_limit:
+            self.runtime.later(self.too_many_exports)
+        entry = Export.__new__(Export)
+        entry.connection, entry.reference, entry.count = self, reference, 1
+        entry.id = self.exports.add(entry)
+        if isinstance(reference, BrokenReference) and not (<BrokenReference>reference).is_null:
+            self.due.append((entry, (<BrokenReference>reference).error))
+            return entry
+        self.exports_by[reference] = entry
+        entry.canonical = True
+        if isinstance(reference, Promise):
+            entry.waits_for = <Promise>reference
+            entry.waits_for.wait(entry)
+        return entry
+
+    def too_many_exports(self):
+        """The peer holds more than the limit allows."""
+        self.abort_with(f"export limit: more than {self.export_limit} capabilities are exported")
+
+    def exported_reference(self, Reference reference):
+        """For an exported promise: what its export stands for by now."""
+        return self.exported_as(reference)
+
+    cdef Reference exported_as(self, Reference reference):
+        cdef Export entry = self.exports_by.get(reference)
+        return None if entry is None else entry.reference
+
+    cdef int release_export(self, uint32_t id, uint32_t count) except -1:
+        """The peer gives back `count` references to one of our exports."""
+        cdef Export entry = self.exports.get(id)
+        if entry is None:
+            raise protocol_error("Tried to release invalid export ID.")
+        if count > entry.count:
+            raise protocol_error("Tried to drop export's refcount below zero.")
+        entry.count -= count
+        if entry.count:
+            return 0
+        self.exports.remove(id)
+        if entry.canonical:
+            self.exports_by.pop(entry.reference, None)
+        if entry.waits_for is not None:
+            entry.waits_for.forget(entry)
+            entry.waits_for = None
+        return 0
+
+    cdef int give_back(self, list exports) except -1:
+        if exports is not None:
+            for id in exports:
+                self.release_export(id, 1)
+        return 0
+
+    cdef int send_due(self) except -1:
+        """Resolve broken capabilities that the last message introduced as promises."""
+        cdef list due
+        cdef Export entry
+        due, self.due = self.due, []
+        for entry, error in due:
+            self.send_resolve(entry, broken(error))
+        return 0
+
+    cdef int send_resolve(self, Export entry, Reference reference) except -1:
+        """Tell the peer what a promise of ours has become."""
+        cdef BuilderArena arena = new_builder_arena(SMALL_MESSAGE)
+        cdef uint8_t* base = arena.root_segment.head.base
+        cdef StructRef struct
+        cdef list exported = []
+        arena.root_segment.head.words = 5
+        store64(base, struct_shape(1, 1))
+        store16(base + 8, MESSAGE_RESOLVE)
+        store64(base + 16, struct_shape(1, 1))
+        store32(base + 24 + RESOLVE_PROMISE, entry.id)
+        if isinstance(reference, BrokenReference) and not (<BrokenReference>reference).is_null:
+            store16(base + 24 + RESOLVE_TAG, 1)
+            write_exception(
+                arena, &arena.root_segment.head, base + 32, (<BrokenReference>reference).error,
+                self.send_traces,
+            )
+            entry.reference = reference
+            return self.put(arena)
+        init_struct(arena, &arena.root_segment.head, base + 32, 1, 1, &struct)
+        entry.reference = describe(
+            self, reference, arena, struct.segment, struct.data, exported
+        )
+        self.put(arena)
+        return self.send_due() if self.due else 0
+
+    cdef int send_disembargo(self, Reference raw, uint16_t tag, uint32_t id) except -1:
+        cdef BuilderArena arena = new_builder_arena(SMALL_MESSAGE)
+        cdef uint8_t* base = arena.root_segment.head.base
+        cdef StructRef struct
+        arena.root_segment.head.words = 5
+        store64(base, struct_shape(1, 1))
+        store16(base + 8, MESSAGE_DISEMBARGO)
+        store64(base + 16, struct_shape(1, 1))
+        store32(base + 24 + DISEMBARGO_ID, id)
+        store16(base + 24 + DISEMBARGO_TAG, tag)
+        init_struct(arena, &arena.root_segment.head, base + 32, 1, 1, &struct)
+        write_target(arena, struct.segment, struct.data, raw)
+        return self.put(arena)
+
+    # ------------------------------------------------------------ the end
+
+    cdef int abort_with(self, str text) except -1:
+        """Send an abort and end."""
+        cdef BuilderArena arena
+        cdef uint8_t* base
+        if self.error is not None:
+            return 0
+        arena = new_builder_arena(SMALL_MESSAGE)
+        base = arena.root_segment.head.base
+        arena.root_segment.head.words = 3
+        store64(base, struct_shape(1, 1))
+        store16(base + 8, MESSAGE_ABORT)
+        error = RemoteProtocolError(text)
+        write_exception(arena, &arena.root_segment.head, base + 16, error, False)
+        self.outbox.put(arena)
+        self.aborted = True
+        return self.end(error)
+
+    cdef int end(self, object error) except -1:
+        """Fail everything that is under way; all tables are empty afterwards."""
+        cdef Question question
+        cdef Answer answer
+        cdef Export entry
+        cdef RemotePromise promise
+        if self.error is not None:
+            return 0
+        self.error = error
+        failure = disconnected(self)
+        questions = [*self.questions.values(), *self.high_questions.values()]
+        answers = list(self.answers.values())
+        exports = self.exports.values()
+        imports = list(self.imports.values())
+        embargoes = self.embargoes.values()
+        self.questions, self.exports, self.embargoes = IdTable(), IdTable(), IdTable()
+        self.high_questions, self.answers, self.imports, self.exports_by = {}, {}, {}, {}
+        self.tokens = set()
+        self.due = []
+        for entry in exports:
+            if entry.waits_for is not None:
+                entry.waits_for.forget(entry)
+                entry.waits_for = None
+        for question in questions:
+            question.registered = False
+            question.settle(None, failure)
+        for found in imports:
+            promise = None if (<Import>found).promise is None else (<Import>found).promise()
+            if promise is not None:
+                promise.become(broken(failure), False)
+        for embargo, _ in embargoes:
+            (<QueuedReference>embargo).resolve(broken(failure))
+        for answer in answers:
+            answer.cancel_now()
+            answer.results, answer.early = None, None
+        self.calls_in, self.words_in = 0, 0
+        self.bootstrap_source = None
+        self.woken = True
+        self.owner.closed(error)
+        return 0
+
+
+# ---------------------------------------------------------------- messages
+
+cdef BuilderArena outgoing(Call call):
+    """The message to send a call in: the one its parameters were built in, or a copy.
+
+    Raises:
+        DecodeError: parameters that came from elsewhere cannot be read.
+    """
+    cdef BuilderArena arena
+    if call.arena.first.id & ARENA_COUNT_MASK == 0:
+        arena = <BuilderArena>call.arena
+        if (
+            call.place == arena.root_segment.head.base + <size_t>CALL_CONTENT * 8
+            and load64(arena.root_segment.head.base) == 0
+        ):
+            return arena
+    return copied(call.arena, call.segment, call.place, call.depth, CALL_HEADER, CALL_CONTENT)
+
+
+cdef BuilderArena outgoing_results(AnyPointerReader results):
+    """The same for results."""
+    cdef BuilderArena arena
+    if results.arena.first.id & ARENA_COUNT_MASK == 0:
+        arena = <BuilderArena>results.arena
+        if (
+            results.place == arena.root_segment.head.base + <size_t>RETURN_CONTENT * 8
+            and load64(arena.root_segment.head.base) == 0
+        ):
+            return arena
+    return copied(
+        results.arena, results.segment, results.place, results.depth, RETURN_HEADER, RETURN_CONTENT
+    )
+
+
+cdef BuilderArena copied(
+    Arena source, Segment* segment, const uint8_t* place, uint32_t depth, uint32_t header,
+    uint32_t content,
+):
+    cdef BuilderArena arena = new_header(header, 16)
+    if place != NULL and load64(place):
+        copy_pointer(
+            arena, &arena.root_segment.head,
+            arena.root_segment.head.base + <size_t>content * 8, source, segment, place, depth,
+        )
+    return arena
+
+
+cdef void fill_call(
+    uint8_t* base, uint32_t question, Call call, uint8_t hints, bint tail
+) noexcept:
+    """The words in front of a call's parameters, all but its target's id and its capTable."""
+    store64(base, struct_shape(1, 1))
+    store64(base + 8, MESSAGE_CALL)
+    store64(base + 16, struct_shape(3, 3))
+    store32(base + 24 + CALL_QUESTION, question)
+    store16(base + 24 + CALL_METHOD, call.method_id)
+    store16(base + 24 + CALL_SEND_RESULTS_TO, SEND_TO_YOURSELF if tail else SEND_TO_CALLER)
+    store64(base + 24 + CALL_INTERFACE, call.interface_id)
+    base[24 + CALL_FLAGS] = <uint8_t>(hints << 1)
+    store64(base + 48, with_offset(struct_shape(1, 1), 2))
+    store64(base + 56, with_offset(struct_shape(0, 2), 3))
+
+
+cdef void fill_return(uint8_t* base, uint32_t answer) noexcept:
+    """The words in front of a Return's results."""
+    store64(base, struct_shape(1, 1))
+    store64(base + 8, MESSAGE_RETURN)
+    store64(base + 16, struct_shape(2, 1))
+    store32(base + 24 + RETURN_ANSWER, answer)
+    base[24 + RETURN_FLAGS] = 1 << RETURN_KEEP_PARAMS_BIT
+    store64(base + 40, struct_shape(0, 2))
+
+
+cdef int strict_table(Connection connection, Answer answer) except -1:
+    """What `describe` would do to the results' capabilities, for results that are not sent."""
+    cdef list table = capabilities_of(answer.results.arena)
+    cdef uint32_t i
+    if table is not None:
+        for i in range(<uint32_t>len(table)):
+            if table[i] is not None:
+                table[i] = strict(connection, <Reference>table[i])
+    return 0
+
+
+cdef Reference strict(Connection connection, Reference reference):
+    cdef Reference found = innermost(reference)
+    if isinstance(found, RemotePromise) and (<RemotePromise>found).connection is connection:
+        (<RemotePromise>found).mark_used()
+        return (<RemotePromise>found).raw
+    return found

@@ -1,0 +1,131 @@
+"""Capabilities and calls without a connection: references, promises, calls and their outcomes."""
+
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+
+from capnwire._any cimport AnyPointerReader
+from capnwire.wire.arena cimport Arena, BuilderArena, Segment
+
+
+cdef enum:
+    PENDING = 0
+    RETURNED = 1
+    FAILED = 2
+
+# Call.hints, as in rpc.capnp's Call.
+cdef enum:
+    NO_PIPELINING = 1        # its caller will not call anything on the results
+    ONLY_PIPELINE = 2        # its caller wants the results for such calls only
+
+# Words in front of the content of a message made here, for the header of whoever sends it.
+cdef enum:
+    CALL_CONTENT = 11        # rpc.capnp: root, Message, Call, MessageTarget, then Payload
+    CALL_HEADER = 13
+    RETURN_CONTENT = 6       # root, Message, Return, then Payload
+    RETURN_HEADER = 8
+
+
+cdef class Runtime:
+    """What the core needs of the loop that it lives in."""
+
+    cdef object ready                # deque of works: callables without arguments
+    cdef bint draining
+    cdef public object reply_type    # a future's class: called with `reply_options`
+    cdef public dict reply_options
+
+    cdef int later(self, object work) except -1
+    cdef object new_reply(self, Outcome outcome, object method)
+
+
+cdef class Call:
+    """One call on its way to an object, with its parameters and the outcome to be settled."""
+
+    cdef readonly uint64_t interface_id
+    cdef readonly uint16_t method_id
+    cdef uint8_t hints
+    cdef bint from_wire              # a connection delivers it: user code may run at once
+    cdef Arena arena                 # of the parameters
+    cdef Segment* segment
+    cdef uint8_t* place              # their pointer, or NULL
+    cdef uint32_t depth
+    cdef readonly Outcome outcome
+    cdef readonly Runtime runtime
+
+
+cdef class Outcome:
+    """What a call gives, once it is known; calls on capabilities in it can be made before."""
+
+    cdef object __weakref__
+    cdef uint8_t state
+    cdef bint cancelled
+    cdef readonly AnyPointerReader results
+    cdef readonly object error
+    cdef Outcome source              # the outcome that this one will be equal to
+    cdef list sinks                  # outcomes that will be equal to this one, or None
+    cdef object reply                # the future of a program, or None
+    cdef object method               # its Method, to type the results
+    cdef dict pipelined              # path -> Reference, or None
+    cdef object task                 # what runs: has cancel(), or None
+    cdef Runtime runtime
+
+    cdef int settle(self, AnyPointerReader results, object error) except -1
+    cdef int settled(self) except -1
+    cdef int tell(self) except -1
+    cdef int follow(self, Outcome source) except -1
+    cdef Reference pipeline(self, bytes path)
+    cdef int cancel(self) except -1
+    cdef int source_unwanted(self, Outcome sink) except -1
+    cdef object peer(self)
+
+
+cdef class Reference:
+    """A capability as calls see it."""
+
+    cdef object __weakref__
+    cdef readonly Runtime runtime
+    cdef object flow                 # the state of streaming calls, or None
+
+    cdef int call(self, Call call) except -1
+    cdef Outcome new_outcome(self)
+
+
+cdef class Waiter:
+    """Is told when a promise took its next step."""
+
+    cdef int promise_resolved(self, Promise promise, Reference target) except -1
+
+
+cdef class Promise(Reference):
+    """A reference to what is not known yet; once it is, `target`."""
+
+    cdef readonly Reference target
+    cdef list waiters
+
+    cdef int take(self, Call call) except -1
+    cdef int resolve(self, Reference target) except -1
+    cdef int finish_resolve(self) except -1
+    cdef int wait(self, Waiter waiter) except -1
+    cdef int forget(self, Waiter waiter) except -1
+
+
+cdef class QueuedReference(Promise):
+    """A promise of this process: calls wait in it."""
+
+    cdef list queue
+    cdef bint embargoed              # waits for a Disembargo to come back
+
+
+cdef class BrokenReference(Reference):
+    """Every call on it fails alike."""
+
+    cdef readonly object error
+    cdef readonly bint is_null
+
+
+cdef Reference innermost(Reference reference)
+cdef BrokenReference broken(object error)
+cdef BrokenReference null_reference()
+cdef Reference capability_at(AnyPointerReader results, bytes path)
+cdef object fresh_error(object error)
+cdef BuilderArena new_header(uint32_t header_words, uint64_t content_words)
+cdef AnyPointerReader content_of(BuilderArena arena, uint32_t word)
+cdef int shared_settle(Outcome outcome, AnyPointerReader results, object error) except -1

@@ -1,0 +1,494 @@
+"""References, promises, calls and outcomes: the half of RPC that needs no connection.
+
+A call goes to a reference, which settles the call's outcome some time later.  Order: calls on one
+reference arrive in the order they were made, also through promises.  User code runs from a
+runtime's ready queue or from a connection that delivers a message, never from within a resolve.
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+
+from capnwire._any cimport AnyPointerReader, any_reader
+from capnwire._fast cimport reader_of
+from capnwire._info cimport StructInfo
+from capnwire.service.method cimport Method
+from capnwire.wire.arena cimport (
+    Arena, BuilderArena, Segment, capabilities_of, check_open, new_builder_arena,
+)
+from capnwire.wire.memory cimport load16, load64
+from capnwire.wire.pointer cimport is_capability
+from capnwire.wire.reader cimport StructRef, read_struct
+from capnwire.wire.units cimport word_t
+
+from collections import deque
+
+from capnwire.errors import DecodeError, LocalProtocolError, RemoteError
+
+cdef enum:
+    NO_DEPTH_LIMIT = 0xFFFF
+    SMALL_SEGMENT = 48           # words beyond the parameters that the first segment has room for
+    LARGEST_GUESS = 8192
+
+
+# ---------------------------------------------------------------- runtime
+
+cdef class Runtime:
+    """The loop that objects live in, as the core sees it; `aio` and the tests derive from it.
+
+    `reply_type(**reply_options)` makes what a caller gets: something with `done`, `set_result` and
+    `set_exception`, and room for `_outcome` and `_method`.
+    """
+
+    def __cinit__(self, *args, **options):
+        self.ready = deque()
+        self.reply_options = {}
+
+    cdef int later(self, object work) except -1:
+        """Let `work()` run soon, not within the caller."""
+        self.ready.append(work)
+        if len(self.ready) == 1 and not self.draining:
+            self.wake()
+        return 0
+
+    def soon(self, work):
+        """Let `work()` run soon, not within the caller."""
+        self.later(work)
+
+    def run_ready(self):
+        """Run what is ready; what that makes ready runs too."""
+        if self.draining:
+            return
+        self.draining = True
+        try:
+            while self.ready:
+                work = self.ready.popleft()
+                try:
+                    work()
+                except Exception as error:
+                    self.report(error, "a deferred step failed")
+        finally:
+            self.draining = False
+            if self.ready:
+                self.wake()
+
+    def wake(self):
+        """See to it that `run_ready()` is called soon."""
+
+    def ring(self):
+        """As `wake`, but callable from any thread and from finalisers."""
+        self.wake()
+
+    def spawn(self, coroutine, context):
+        """Run a method's coroutine: `context.started()`, then `complete(value)` or `fail(error)`.
+
+        Gives something with `cancel()`.
+        """
+        raise NotImplementedError
+
+    @property
+    def starts_eagerly(self):
+        """Whether `spawn` runs the coroutine up to its first wait before it returns."""
+        return False
+
+    def report(self, error, text):
+        """Tell somebody about an exception that no caller gets."""
+        raise error
+
+    cdef object new_reply(self, Outcome outcome, object method):
+        reply = self.reply_type(**self.reply_options)
+        reply._outcome = outcome
+        reply._method = method
+        outcome.reply = reply
+        outcome.method = method
+        return reply
+
+
+# ---------------------------------------------------------------- calls
+
+@cython.final
+@cython.freelist(64)
+cdef class Call:
+    """One call on its way."""
+
+
+# ---------------------------------------------------------------- outcomes
+
+@cython.freelist(64)
+cdef class Outcome:
+    """The results of a call once they are known."""
+
+    cdef int settle(self, AnyPointerReader results, object error) except -1:
+        """The call has ended: with results, or with an exception."""
+        return shared_settle(self, results, error)
+
+    cdef int settled(self) except -1:
+        """Called when the state has just become final, after the promises in it were resolved."""
+        return 0
+
+    cdef int tell(self) except -1:
+        """Wake whoever awaits the reply."""
+        reply, self.reply = self.reply, None
+        if reply.done():
+            return 0
+        if self.error is not None:
+            reply.set_exception(fresh_error(self.error))
+            return 0
+        try:
+            value = typed_results(self.results, self.method)
+        except Exception as error:
+            reply.set_exception(error)
+            return 0
+        reply.set_result(value)
+        return 0
+
+    cdef int follow(self, Outcome source) except -1:
+        """Be equal to `source` from now on."""
+        if self.state != PENDING:
+            return 0
+        if source.state != PENDING:
+            return self.settle(source.results, source.error)
+        self.source = source
+        if source.sinks is None:
+            source.sinks = [self]
+        else:
+            source.sinks.append(self)
+        if self.pipelined is not None:
+            for path, promise in list(self.pipelined.items()):
+                (<Promise>promise).resolve(source.pipeline(path))
+        if self.cancelled:
+            source.source_unwanted(self)
+        return 0
+
+    cdef Reference pipeline(self, bytes path):
+        """The capability at `path` (16-bit pointer indices) in the results, known or not."""
+        cdef Reference made
+        if self.state == RETURNED:
+            return capability_at(self.results, path)
+        if self.state == FAILED:
+            return broken(self.error)
+        if self.pipelined is None:
+            self.pipelined = {}
+        found = self.pipelined.get(path)
+        if found is not None:
+            return found
+        if self.source is not None:
+            made = self.source.pipeline(path)
+        else:
+            made = new_queued(self.runtime)
+        self.pipelined[path] = made
+        return made
+
+    cdef int cancel(self) except -1:
+        """Nobody wants the results any more."""
+        if self.state != PENDING or self.cancelled:
+            return 0
+        self.cancelled = True
+        if self.source is not None:
+            return self.source.source_unwanted(self)
+        if self.task is not None:
+            self.task.cancel()
+        return 0
+
+    cdef int source_unwanted(self, Outcome sink) except -1:
+        """An outcome that follows this one is not wanted any more."""
+        if self.sinks is not None and sink in self.sinks:
+            self.sinks.remove(sink)
+        if not self.sinks and self.reply is None:
+            self.cancel()
+        return 0
+
+    cdef object peer(self):
+        """Who called, when it came over a connection."""
+        return None
+
+
+cdef int shared_settle(Outcome outcome, AnyPointerReader results, object error) except -1:
+    cdef list sinks
+    cdef dict pipelined
+    if outcome.state != PENDING:
+        return 0
+    outcome.results, outcome.error = results, error
+    outcome.state = RETURNED if error is None else FAILED
+    outcome.source = outcome.task = None
+    pipelined, outcome.pipelined = outcome.pipelined, None
+    if pipelined is not None:
+        for path, promise in pipelined.items():
+            if isinstance(promise, QueuedReference):
+                (<QueuedReference>promise).resolve(
+                    broken(error) if error is not None else capability_at(results, path)
+                )
+    outcome.settled()
+    sinks, outcome.sinks = outcome.sinks, None
+    if sinks is not None:
+        for sink in sinks:
+            (<Outcome>sink).settle(results, error)
+    if outcome.reply is not None:
+        outcome.tell()
+    return 0
+
+
+cdef object typed_results(AnyPointerReader results, object method):
+    cdef StructRef struct
+    cdef word_t pointer
+    if method is None:
+        return results
+    check_open(results.arena)
+    pointer = load64(results.place) if results.place != NULL else 0
+    if pointer == 0:
+        struct.segment = results.segment
+        struct.data = results.segment.base
+        struct.bits, struct.pointers, struct.depth = 0, 0, 0
+    else:
+        read_struct(
+            results.arena, results.segment, results.place, pointer, results.depth, &struct
+        )
+    return reader_of((<Method>method).results, results.arena, &struct)
+
+
+cdef object fresh_error(object error):
+    """An exception to raise: each caller gets one of its own, as tracebacks pile up on them."""
+    if type(error) is RemoteError:
+        return error.again()
+    return error
+
+
+# ---------------------------------------------------------------- references
+
+cdef class Reference:
+    """A capability as calls see it."""
+
+    cdef int call(self, Call call) except -1:
+        """Take a call and settle its outcome some time later."""
+        raise NotImplementedError
+
+    cdef Outcome new_outcome(self):
+        """The outcome that suits a call made here best."""
+        cdef Outcome outcome = Outcome.__new__(Outcome)
+        outcome.runtime = self.runtime
+        return outcome
+
+
+cdef class Waiter:
+    """Is told when a promise took its next step."""
+
+    cdef int promise_resolved(self, Promise promise, Reference target) except -1:
+        return 0
+
+
+cdef class Promise(Reference):
+    """A reference to what is not known yet."""
+
+    cdef int call(self, Call call) except -1:
+        cdef Reference target = innermost(self)
+        if target is self:
+            return self.take(call)
+        return target.call(call)
+
+    cdef Outcome new_outcome(self):
+        cdef Reference target = innermost(self)
+        if target is self:
+            return Reference.new_outcome(self)
+        return target.new_outcome()
+
+    cdef int take(self, Call call) except -1:
+        """A call while nothing is known."""
+        raise NotImplementedError
+
+    cdef int resolve(self, Reference target) except -1:
+        """Become `target`; a second time is ignored."""
+        if self.target is not None:
+            return 0
+        if innermost(target) is self:
+            target = broken(RemoteError("a promise resolved to itself"))
+        self.target = target
+        return self.finish_resolve()
+
+    cdef int finish_resolve(self) except -1:
+        """Tell the waiters."""
+        cdef list waiters
+        waiters, self.waiters = self.waiters, None
+        if waiters is not None:
+            for waiter in waiters:
+                (<Waiter>waiter).promise_resolved(self, self.target)
+        return 0
+
+    cdef int wait(self, Waiter waiter) except -1:
+        """Tell `waiter` when `target` is there."""
+        if self.waiters is None:
+            self.waiters = []
+        self.waiters.append(waiter)
+        return 0
+
+    cdef int forget(self, Waiter waiter) except -1:
+        if self.waiters is not None and waiter in self.waiters:
+            self.waiters.remove(waiter)
+        return 0
+
+
+cdef QueuedReference new_queued(Runtime runtime):
+    cdef QueuedReference made = QueuedReference.__new__(QueuedReference)
+    made.runtime = runtime
+    return made
+
+
+cdef class QueuedReference(Promise):
+    """A promise of this process: calls wait in it."""
+
+    cdef int take(self, Call call) except -1:
+        if self.queue is None:
+            self.queue = []
+        call.from_wire = False
+        self.queue.append(call)
+        return 0
+
+    cdef int finish_resolve(self) except -1:
+        """Forward what waited, in order, before anybody hears of the target."""
+        cdef list queue
+        cdef Reference target
+        queue, self.queue = self.queue, None
+        if queue is not None:
+            for call in queue:
+                if (<Call>call).outcome.cancelled and (<Call>call).outcome.state != PENDING:
+                    continue
+                target = innermost(self.target)
+                target.call(<Call>call)
+        return Promise.finish_resolve(self)
+
+
+cdef Reference innermost(Reference reference):
+    """What a reference has become by now; shortens the way for the next time."""
+    cdef Reference end = reference
+    cdef Reference next
+    while isinstance(end, Promise) and (<Promise>end).target is not None:
+        end = (<Promise>end).target
+    while reference is not end:
+        next = (<Promise>reference).target
+        if next is end:
+            break
+        (<Promise>reference).target = end
+        reference = next
+    return end
+
+
+cdef class BrokenReference(Reference):
+    """Every call on it fails alike."""
+
+    cdef int call(self, Call call) except -1:
+        return call.outcome.settle(None, self.error)
+
+
+cdef BrokenReference broken(object error):
+    cdef BrokenReference made = BrokenReference.__new__(BrokenReference)
+    made.error = error
+    return made
+
+
+cdef BrokenReference null_reference():
+    cdef BrokenReference made = broken(RemoteError("Called null capability."))
+    made.is_null = True
+    return made
+
+
+cdef Reference capability_at(AnyPointerReader results, bytes path):
+    """The capability that `path` leads to; a broken one when it leads nowhere."""
+    try:
+        return walk(results, path)
+    except DecodeError as error:
+        return broken(RemoteError(f"Pipeline call on a request that returned no capability there: {error}"))
+
+
+cdef Reference walk(AnyPointerReader results, bytes path):
+    cdef StructRef struct
+    cdef Arena arena = results.arena
+    cdef Segment* segment = results.segment
+    cdef const uint8_t* place = results.place
+    cdef uint32_t depth = results.depth
+    cdef const uint8_t* steps = <const uint8_t*>PyBytes_AS_STRING(path)
+    cdef Py_ssize_t i
+    cdef uint16_t index
+    cdef word_t pointer
+    check_open(arena)
+    for i in range(PyBytes_GET_SIZE(path) >> 1):
+        pointer = load64(place) if place != NULL else 0
+        if pointer == 0:
+            return null_reference()
+        read_struct(arena, segment, place, pointer, depth, &struct)
+        index = load16(steps + i * 2)
+        segment, depth = struct.segment, struct.depth
+        place = NULL
+        if index < struct.pointers:
+            place = struct.data + (struct.bits >> 3) + <size_t>index * 8
+    pointer = load64(place) if place != NULL else 0
+    if pointer == 0:
+        return null_reference()
+    if not is_capability(pointer):
+        raise DecodeError("the pointer is no capability")
+    table = capabilities_of(arena)
+    if table is None or pointer >> 32 >= <uint64_t>len(table):
+        raise DecodeError(f"capability {pointer >> 32} is not in the message's table")
+    found = table[pointer >> 32]
+    if found is None:
+        return null_reference()
+    return found
+
+
+# ---------------------------------------------------------------- messages with room for a header
+
+cdef BuilderArena new_header(uint32_t header_words, uint64_t content_words):
+    """A message whose content follows `header_words` zero words; the root is left to the sender."""
+    cdef BuilderArena arena
+    if content_words > LARGEST_GUESS:
+        content_words = LARGEST_GUESS
+    arena = new_builder_arena(header_words + content_words + SMALL_SEGMENT)
+    arena.root_segment.head.words = header_words
+    return arena
+
+
+cdef AnyPointerReader content_of(BuilderArena arena, uint32_t word):
+    """The content of such a message, as its reader sees it."""
+    return any_reader(
+        arena, &arena.root_segment.head, arena.root_segment.head.base + <size_t>word * 8,
+        NO_DEPTH_LIMIT,
+    )
+
+
+# ---------------------------------------------------------------- what Python code may use
+
+def new_promise(Runtime runtime):
+    """A local promise and the function that resolves it: with a reference or an exception."""
+    cdef QueuedReference promise = new_queued(runtime)
+
+    def resolve(target):
+        if isinstance(target, BaseException):
+            target = broken(target)
+        elif target is None:
+            target = null_reference()
+        promise.resolve(<Reference?>target)
+
+    return promise, resolve
+
+
+def broken_reference(error):
+    """A reference on which every call fails with `error`."""
+    return broken(error)
+
+
+def innermost_of(Reference reference):
+    """What a reference has become by now."""
+    return innermost(reference)
+
+
+def cancel_outcome(Outcome outcome):
+    """Tell the callee that nobody wants the results any more."""
+    outcome.cancel()
+
+
+def pipelined(Outcome outcome, bytes path):
+    """The capability at `path` in results that need not be there yet."""
+    return outcome.pipeline(path)
+
+
+def misuse(text):
+    """An error for what a program may not do now."""
+    return LocalProtocolError(text)

@@ -1,0 +1,376 @@
+"""Running methods: calls to a local object become calls of its functions.
+
+Calls on one object start in the order in which they arrived, plain functions and coroutines alike;
+while a streaming call runs, the others wait.
+"""
+
+cimport cython
+from cpython.object cimport PyObject
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+
+from capnwire._any cimport AnyPointerReader
+from capnwire._fast cimport Struct, builder_of, get_reader_field, reader_of
+from capnwire._info cimport StructInfo, complete, find_field
+from capnwire.service.method cimport Method
+from capnwire.service.reference cimport (
+    PENDING, RETURN_CONTENT, RETURN_HEADER, Call, Outcome, Reference, Runtime, content_of,
+    new_header,
+)
+from capnwire.wire.arena cimport BuilderArena, check_open
+from capnwire.wire.builder cimport init_struct
+from capnwire.wire.memory cimport load64
+from capnwire.wire.reader cimport StructRef, read_struct
+from capnwire.wire.units cimport word_t
+
+from collections import deque
+from weakref import ref as weak_reference
+
+from capnwire.errors import LocalProtocolError, RemoteError
+
+cdef extern from "Python.h":
+    object PyObject_Vectorcall(object function, PyObject** args, size_t count, PyObject* names)
+    bint PyCoro_CheckExact(PyObject* o)
+
+cdef enum:
+    MOST_ARGUMENTS = 24
+
+CONTEXT = object()
+"""Marks the parameter of a server's method that takes the call's `Context`."""
+PARAMS = object()
+"""Marks the parameter that takes the whole struct of parameters."""
+
+
+@cython.final
+cdef class ServerMethod:
+    """A method as a server class implements it."""
+
+    def __init__(
+        self, Method method, function, *, bint bound, bint asynchronous, tuple positional,
+        tuple keywords=(), rest=None,
+    ):
+        self.method, self.function = method, function
+        self.bound, self.asynchronous = bound, asynchronous
+        self.positional, self.keywords, self.rest = positional, keywords, rest
+        if len(positional) >= MOST_ARGUMENTS:
+            self.positional, self.keywords = (), tuple((name, name) for name in positional)
+
+    @property
+    def is_asynchronous(self):
+        return self.asynchronous
+
+
+cdef class ReplyBase:
+    """The ancestor of what callers get, by which a returned, unawaited reply is recognised."""
+
+
+@cython.final
+cdef class StreamEnd(Outcome):
+    """Follows a streaming call, to let the next call on its object start."""
+
+    cdef LocalReference reference
+
+    cdef int settle(self, AnyPointerReader results, object error) except -1:
+        cdef LocalReference reference = self.reference
+        cdef Outcome ended = reference.streaming
+        if reference.streaming is None:
+            return 0
+        reference.streaming = None
+        if error is not None and not ended.cancelled:
+            reference.failure = error
+        if reference.queue:
+            reference.scheduled = True
+            self.runtime.later(reference.pump)
+        return 0
+
+
+@cython.final
+cdef class LocalReference(Reference):
+    """A reference to an object of this process."""
+
+    cdef int call(self, Call call) except -1:
+        cdef ServerMethod entry
+        if call.from_wire and not self.scheduled and not self.queue and self.streaming is None:
+            entry = self.find(call)
+            if self.may_start(entry):
+                return self.deliver(call, entry)
+        call.from_wire = False
+        if self.queue is None:
+            self.queue = deque()
+        self.queue.append(call)
+        return self.schedule(call)
+
+    cdef int schedule(self, Call call) except -1:
+        if self.scheduled or self.streaming is not None:
+            return 0
+        self.scheduled = True
+        return call.runtime.later(self.pump)
+
+    cdef ServerMethod find(self, Call call):
+        cdef tuple methods
+        if call.interface_id == self.last_interface and self.last_methods is not None:
+            methods = self.last_methods
+        else:
+            methods = self.table.get(call.interface_id)
+            if methods is None:
+                return None
+            self.last_interface, self.last_methods = call.interface_id, methods
+        return methods[call.method_id] if call.method_id < len(methods) else None
+
+    cdef bint may_start(self, ServerMethod entry):
+        return self.unstarted == 0 or (entry is not None and entry.asynchronous)
+
+    def pump(self):
+        """Start what may start now of the calls that wait."""
+        cdef Call call
+        cdef ServerMethod entry
+        self.scheduled = False
+        while self.queue and self.streaming is None and not self.scheduled:
+            call = self.queue[0]
+            if call.outcome.state != PENDING:
+                self.queue.popleft()
+                continue
+            entry = self.find(call)
+            if not self.may_start(entry):
+                break
+            self.queue.popleft()
+            self.deliver(call, entry)
+
+    cdef int deliver(self, Call call, ServerMethod entry) except -1:
+        """Run a method, or at least make the task that will."""
+        cdef Outcome outcome = call.outcome
+        cdef StreamEnd end
+        cdef Context context
+        if outcome.cancelled:
+            return outcome.settle(None, RemoteError("the call was cancelled before it started"))
+        if entry is None:
+            return outcome.settle(None, unknown_method(self, call))
+        if self.failure is not None:
+            return outcome.settle(None, self.failure)
+        context = Context.__new__(Context)
+        context.call, context.entry, context.reference = call, entry, self
+        if entry.method.streaming:
+            end = StreamEnd.__new__(StreamEnd)
+            end.reference, end.runtime = self, call.runtime
+            self.streaming = outcome
+            if outcome.sinks is None:
+                outcome.sinks = []
+            outcome.sinks.append(end)
+        try:
+            result = invoke(self.server, entry, context)
+        except Exception as error:
+            return outcome.settle(None, as_remote(error))
+        if entry.asynchronous or PyCoro_CheckExact(<PyObject*>result):
+            context.spawn(result)
+            return 0
+        context.finish(result)
+        return 0
+
+
+cdef object unknown_method(LocalReference reference, Call call):
+    name = type(reference.server).__name__
+    if call.interface_id in reference.table:
+        return RemoteError(
+            f"Method not implemented: {name} has no method {call.method_id} of interface "
+            f"@0x{call.interface_id:016x}", kind="UNIMPLEMENTED",
+        )
+    return RemoteError(
+        f"Requested interface not implemented: {name} has no interface "
+        f"@0x{call.interface_id:016x}", kind="UNIMPLEMENTED",
+    )
+
+
+cdef object as_remote(object error):
+    """What a caller gets to know of an exception: its kind and message."""
+    if isinstance(error, RemoteError):
+        return error
+    kind = "UNIMPLEMENTED" if isinstance(error, NotImplementedError) else "FAILED"
+    made = RemoteError(str(error) or type(error).__name__, kind=kind)
+    made.__cause__ = error
+    return made
+
+
+cdef object read_params(Context context):
+    cdef StructRef struct
+    cdef Call call = context.call
+    cdef word_t pointer
+    if call.arena is None:
+        raise LocalProtocolError("the parameters of this call were released")
+    pointer = load64(call.place) if call.place != NULL else 0
+    if pointer == 0:
+        struct.segment = call.segment
+        struct.data = call.segment.base
+        struct.bits, struct.pointers, struct.depth = 0, 0, 0
+    else:
+        read_struct(call.arena, call.segment, call.place, pointer, call.depth, &struct)
+    return reader_of(context.entry.method.params, call.arena, &struct)
+
+
+cdef object argument(Context context, Struct params, object what):
+    if what is CONTEXT:
+        return context
+    if what is PARAMS:
+        return params
+    return get_reader_field(params, find_field(context.entry.method.params, what))
+
+
+cdef object invoke(object server, ServerMethod entry, Context context):
+    """Call the function that implements a method, with the fields of the parameters."""
+    cdef PyObject* given[MOST_ARGUMENTS + 1]
+    cdef Py_ssize_t i, count = len(entry.positional), skip = 0 if entry.bound else 1
+    cdef Struct params = None
+    function = getattr(server, entry.function) if entry.bound else entry.function
+    if count or entry.keywords or entry.rest is not None:
+        params = read_params(context)
+    held = []
+    if skip:
+        given[0] = <PyObject*>server
+    for i in range(count):
+        value = argument(context, params, entry.positional[i])
+        held.append(value)
+        given[i + skip] = <PyObject*>value
+    if not entry.keywords and entry.rest is None:
+        return PyObject_Vectorcall(function, given, count + skip, NULL)
+    named = {name: argument(context, params, what) for name, what in entry.keywords}
+    if entry.rest is not None:
+        for name in entry.rest:
+            named[name] = argument(context, params, name)
+    if skip:
+        held.insert(0, server)
+    return function(*held, **named)
+
+
+@cython.final
+cdef class Context:
+    """One running call, as the method that serves it sees it."""
+
+    @property
+    def peer(self):
+        """Who called: what the session says of the other side, or None for a local caller."""
+        return self.call.outcome.peer()
+
+    @property
+    def params(self):
+        """The parameters as a struct."""
+        return read_params(self)
+
+    @property
+    def results(self):
+        """A builder of the results; return None from the method to send what it holds."""
+        cdef StructInfo info
+        cdef BuilderArena arena
+        cdef StructRef struct
+        if self.made_results is None:
+            info = self.entry.method.results
+            if info.reader_type == NULL:
+                complete(info)
+            arena = new_header(RETURN_HEADER, self.entry.method.results_words)
+            init_struct(
+                arena, &arena.root_segment.head,
+                arena.root_segment.head.base + <size_t>RETURN_CONTENT * 8,
+                info.data_words, info.pointer_count, &struct,
+            )
+            self.made_results = builder_of(info, arena, &struct)
+        return self.made_results
+
+    @property
+    def is_cancelled(self):
+        """Whether the caller does not want the results any more."""
+        return self.call.outcome.cancelled
+
+    def release_params(self):
+        """Drop the parameters and the capabilities in them, as far as the method holds none."""
+        self.call.arena = None
+
+    def started(self):
+        """The coroutine of the method is at its first line."""
+        cdef LocalReference reference = self.reference
+        if self.has_started:
+            return
+        self.has_started = True
+        reference.unstarted -= 1
+        if reference.unstarted == 0 and reference.queue:
+            reference.schedule(self.call)
+
+    def complete(self, value):
+        """The method gave `value`."""
+        self.finish(value)
+
+    def fail(self, error):
+        """The method raised `error`."""
+        self.call.outcome.settle(None, as_remote(error))
+
+    def abandoned(self):
+        """The coroutine was cancelled, by the caller or from within."""
+        self.started()
+        self.call.outcome.settle(None, RemoteError("the call was cancelled"))
+
+    @property
+    def is_started(self):
+        """Whether the coroutine has reached its first line."""
+        return self.has_started
+
+    @property
+    def has_ended(self):
+        """Whether the caller has its answer."""
+        return self.call.outcome.state != PENDING
+
+    cdef int spawn(self, object coroutine) except -1:
+        cdef Outcome outcome = self.call.outcome
+        self.reference.unstarted += 1
+        task = self.call.runtime.spawn(coroutine, self)
+        if outcome.state == PENDING:
+            outcome.task = task
+        return 0
+
+    cdef int finish(self, object value) except -1:
+        """Settle the outcome by what the method returned."""
+        cdef Outcome outcome = self.call.outcome
+        cdef Struct built
+        if isinstance(value, ReplyBase):
+            return outcome.follow(<Outcome>value._outcome)
+        if isinstance(value, Outcome):
+            return outcome.follow(<Outcome>value)
+        if outcome.state != PENDING:
+            return 0
+        if value is not None and hasattr(type(value), "__await__"):
+            return self.spawn(wait_for(value))
+        if value is None and self.made_results is not None:
+            built = <Struct>self.made_results
+            return outcome.settle(content_of(<BuilderArena>built.arena, RETURN_CONTENT), None)
+        try:
+            results = self.entry.method.pack_results(value)
+        except Exception as error:
+            return outcome.settle(None, as_remote(error))
+        return outcome.settle(results, None)
+
+
+async def wait_for(awaitable):
+    """What a plain function that returned an awaitable comes to."""
+    return await awaitable
+
+
+cdef LocalReference local_reference(object server):
+    """The reference to an object: the same as long as anybody has it."""
+    cdef LocalReference made
+    known = getattr(server, "_capnwire_reference", None)
+    if known is not None:
+        found = known()
+        if found is not None:
+            return found
+    made = LocalReference.__new__(LocalReference)
+    made.server = server
+    made.table = type(server)._capnwire_methods()
+    server._capnwire_reference = weak_reference(made)
+    return made
+
+
+def reference_to(server):
+    """The reference to an instance of a server class."""
+    return local_reference(server)
+
+
+def server_of(Reference reference):
+    """The object behind a reference, when it is one of this process, else None."""
+    if isinstance(reference, LocalReference):
+        return (<LocalReference>reference).server
+    return None
