@@ -157,7 +157,7 @@ class InterfaceType:
 
     def __getattr__(self, name: str) -> type:
         if name not in ("Server", "Client"):
-            raise AttributeError(f"interface {self._info.name} has no declaration {name!r}")
+            raise AttributeError(f"an interface has no declaration {name!r}")
         service = service_module()
         made: type = (service.server_class if name == "Server" else service.client_class)(self._info)
         return made
