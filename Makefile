@@ -25,7 +25,7 @@ STUBS = $(shell find capnwire -name '*.pyx' | sort | sed 's/\.pyx$$//' | while r
 
 help:
 	@echo "make demo      write and read 10 000 records, beside JSON"
-	@echo "make test      build, then all tests (PYTEST_ARGS='-k name')"
+	@echo "make test      build, then all tests (PYTEST_ARGS='-k name'; offline: -m 'not network')"
 	@echo "make lint      ruff, cython-lint, mypy --strict, stubtest, layering"
 	@echo "make bench     figures beside the peers (BENCH_ARGS='--quick --only rows')"
 	@echo "make figures   all of it, into the table of README.md"
@@ -73,7 +73,7 @@ test: build $(VENV)/installed-test
 	$(PY) -m pytest $(PYTEST_ARGS)
 
 fuzz: build $(VENV)/installed-test
-	$(PY) -m pytest -m "not package" --hypothesis-profile=fuzz --hypothesis-show-statistics $(PYTEST_ARGS)
+	$(PY) -m pytest -m "not package and not network" --hypothesis-profile=fuzz --hypothesis-show-statistics $(PYTEST_ARGS)
 
 package: build $(VENV)/installed-test
 	$(PY) -m pytest -m package $(PYTEST_ARGS)
@@ -114,7 +114,7 @@ sanitize: build $(VENV)/installed-test
 		ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 		UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
 		PYTHONMALLOC=malloc PYTHONPATH=. CAPNWIRE_SANITIZED=1 \
-		$(abspath $(PY)) -m pytest -p no:cacheprovider --capture=sys -m "not package and not slow" $(SANITIZE_ARGS)
+		$(abspath $(PY)) -m pytest -p no:cacheprovider --capture=sys -m "not package and not slow and not network" $(SANITIZE_ARGS)
 
 clean:
 	rm -rf build dist docs/_build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

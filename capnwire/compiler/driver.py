@@ -87,7 +87,7 @@ class Session(ValueSource):
             return module
         if data is None:
             data = self.options.finder.read(found.path)
-        source = Source(data.decode("latin-1"), Reporter(found.relative, self.diagnostics))
+        source = Source(data.decode("latin-1"), Reporter(found.shown, self.diagnostics))
         before = len(self.diagnostics)
         decl, lexed = parse_file(source)
         if decl.id is None:
@@ -267,7 +267,6 @@ class Session(ValueSource):
         requested = []
         current = self.options.profile == "current"
         for module in modules:
-            assert module.root is not None
             identifiers = module.identifiers if current else None
             requested.append(
                 RequestedFile(
@@ -289,7 +288,7 @@ class Session(ValueSource):
         listed = []
         for path in sorted(paths, key=str.encode):
             imported = self.import_module(module, path)
-            if imported is not None and imported.root is not None:
+            if imported is not None:
                 listed.append((path, imported.root.id))
         return listed
 
@@ -359,20 +358,20 @@ def _expression_imports(expr: Expression | None, paths: set[str]) -> None:
 
 def _run(options: Options, requested: list[tuple[files.FoundFile, bytes | None]]) -> Request:
     session = Session(options)
-    modules = []
-    for found, data in requested:
-        modules.append(session.load(found, data))
+    modules: list[Module] = []
     try:
-        for module in modules:
-            assert module.root is not None
-            session.visit(module.root)
+        for found, data in requested:
+            # Each is visited before the next is read: a file that an earlier one imports keeps
+            # the name it has there, and diagnostics come file by file.
+            modules.append(session.load(found, data))
+            session.visit(modules[-1].root)
         if not any(item.severity == "error" for item in session.diagnostics):
             session.encode_values()
     except RecursionError:
-        modules[0].source.error(0, 0, TOO_DEEP)
+        modules[-1].source.error(0, 0, TOO_DEEP)
     except SchemaError as problem:
         # The nodes are refused by the checks that all schemas go through.
-        modules[0].source.error(0, 0, f"{problem}.")
+        modules[-1].source.error(0, 0, f"{problem}.")
     if any(item.severity == "error" for item in session.diagnostics):
         raise CompileError(list(session.diagnostics))
     return session.request(modules)

@@ -12,19 +12,23 @@ BUNDLED_DIRECTORY = os.path.join(os.path.dirname(os.path.dirname(__file__)), "st
 
 
 class FoundFile:
-    """A file below a root directory, by the path below it that names it."""
+    """A file below a root directory, by the path below it that names it.
 
-    __slots__ = ("path", "relative", "root")
+    `shown` is its path as diagnostics give it: the root as the caller spelled it, and the rest.
+    """
 
-    def __init__(self, root: str, relative: str) -> None:
+    __slots__ = ("path", "relative", "root", "shown")
+
+    def __init__(self, root: str, relative: str, shown_root: str) -> None:
         self.root, self.relative = root, relative
         self.path = os.path.join(root, relative)
+        self.shown = shown_root + relative
 
 
 class FileFinder:
     """Where imports are looked for."""
 
-    __slots__ = ("_import_directories", "_prefixes")
+    __slots__ = ("_import_directories", "_prefixes", "_shown")
 
     def __init__(
         self, import_paths: tuple[str, ...], src_prefixes: tuple[str, ...], *,
@@ -33,20 +37,24 @@ class FileFinder:
         directories = list(import_paths)
         if standard_imports:
             directories += [BUNDLED_DIRECTORY, *STANDARD_DIRECTORIES]
-        self._import_directories = directories
-        self._prefixes = sorted(map(os.path.abspath, src_prefixes), key=len, reverse=True)
+        top = os.path.abspath(os.sep)
+        self._import_directories = list(map(os.path.abspath, directories))
+        prefixes = [path for path in map(os.path.abspath, src_prefixes) if path != top]
+        self._prefixes = sorted(prefixes, key=len, reverse=True)
+        self._shown = {os.getcwd(): "", top: top}
+        for given in (*directories, *src_prefixes):
+            self._shown.setdefault(os.path.abspath(given), os.path.join(given, ""))
+
+    def _found(self, root: str, relative: str) -> FoundFile:
+        return FoundFile(root, relative, self._shown.get(root) or "")
 
     def requested(self, path: str) -> FoundFile:
         """The file that the caller named; its root is a prefix, the current directory or `/`."""
         full = os.path.abspath(path)
-        for prefix in self._prefixes:
-            if full.startswith(prefix.rstrip(os.sep) + os.sep):
-                return FoundFile(prefix, os.path.relpath(full, prefix))
-        here = os.getcwd()
-        if not os.path.isabs(path) and full.startswith(here.rstrip(os.sep) + os.sep):
-            return FoundFile(here, os.path.relpath(full, here))
-        root = os.path.abspath(os.sep)
-        return FoundFile(root, os.path.relpath(full, root))
+        for root in (*self._prefixes, os.getcwd(), os.path.abspath(os.sep)):
+            if full.startswith(os.path.join(root, "")):
+                break
+        return self._found(root, os.path.relpath(full, root))
 
     def find(self, root: str, directory: str, path: str) -> FoundFile | None:
         """The file that `path` names in a file of `directory` below `root`, or None."""
@@ -57,14 +65,14 @@ class FileFinder:
             if relative.startswith(".."):
                 return None
             for candidate in self._import_directories:
-                found = FoundFile(os.path.abspath(candidate), relative)
+                found = self._found(candidate, relative)
                 if self.exists(found):
                     return found
             return None
         relative = os.path.normpath(os.path.join(directory, path))
         if relative.startswith(".."):
             return None
-        found = FoundFile(root, relative)
+        found = self._found(root, relative)
         return found if self.exists(found) else None
 
     def exists(self, found: FoundFile) -> bool:

@@ -166,7 +166,7 @@ class Module:
         self.source, self.file, self.path = source, file, path
         self.root_directory, self.directory = root_directory, directory
         self.display_name = display_name
-        self.root: Unit | None = None
+        self.root: Unit  # set as soon as the module has its name
         self.identifiers: list[Identifier] = []
 
 
@@ -358,7 +358,6 @@ class Unit:
             self.names.note_missing(self.source, path)
             self.source.error(path.start, path.end, f"Import failed: {path.text}")
             return None
-        assert module.root is not None
         root = module.root
         return Resolved("unit", self.source, expr, unit=root, brand=BrandScope(root.id, 0, None))
 

@@ -77,7 +77,6 @@ class OpenedSchema:
         options = _options(import_paths, standard_imports=standard_imports, allow_missing_id=True)
         session = Session(options)
         self._module: Module = session.load(options.finder.requested(os.fspath(path)))
-        assert self._module.root is not None
         self._root: Unit = self._module.root
         session.visit(self._root)
         _refuse(session.diagnostics)

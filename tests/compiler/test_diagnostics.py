@@ -107,6 +107,44 @@ def test_errors_of_imported_files_are_reported_where_they_are(
     compare((FILE_ID + text).encode(), reference, tmp_path, monkeypatch)
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["-Iinc", "src/deep/s.capnp"], id="as given"),
+        pytest.param(["-I./inc/", "--src-prefix=src", "src/deep/s.capnp"], id="dots and slashes"),
+        pytest.param(["-I../{here}/inc", "--src-prefix=./src/deep/", "src/deep/s.capnp"], id="up"),
+        pytest.param(["-I{path}/inc", "--src-prefix={path}/src", "{path}/src/deep/s.capnp"],
+                     id="absolute"),
+        pytest.param(["-Iinc", "-I{path}/inc", "src/deep/s.capnp"], id="twice"),
+        pytest.param(["-Iinc", "inc/i.capnp", "src/deep/s.capnp"], id="requested and imported"),
+        pytest.param(["-Iinc", "src/deep/s.capnp", "inc/i.capnp"], id="imported and requested"),
+        pytest.param(["-I.", "src/deep/s.capnp"], id="nothing found"),
+        pytest.param(["-Iinc", "../{here}/src/../src/deep/s.capnp"], id="roundabout"),
+    ],
+)
+def test_files_are_named_by_the_directories_as_the_caller_spells_them(
+    reference: Reference, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    (tmp_path / "src" / "deep").mkdir(parents=True)
+    (tmp_path / "inc").mkdir()
+    (tmp_path / "inc" / "i.capnp").write_text("@0xb0b0b0b0b0b0b0b1; struct A { a @0 :Foo; }")
+    (tmp_path / "src" / "deep" / "s.capnp").write_text(
+        FILE_ID + 'struct A { a @0 :import "/i.capnp".A; } const b :Bar = 1;'
+    )
+    monkeypatch.chdir(tmp_path)
+    given = [item.format(here=tmp_path.name, path=tmp_path) for item in arguments]
+    outcome = reference.run(tmp_path, given)
+    with pytest.raises(CompileError) as raised:
+        compile_files(
+            [item for item in given if item[0] != "-"],
+            import_paths=[item[2:] for item in given if item.startswith("-I")],
+            src_prefixes=[item[13:] for item in given if item.startswith("--src-prefix=")],
+            standard_imports=False,
+        )
+    found: list[Diagnostic] = raised.value.diagnostics  # type: ignore[assignment]
+    assert [str(item) for item in found if item.severity == "error"] == outcome.messages
+
+
 def test_unfinished_float_is_an_error_here() -> None:
     with pytest.raises(CompileError, match=r":2:22: error: Parse error\."):
         compile_text(f"{FILE_ID}const a :Float32 = 1e;")

@@ -118,6 +118,34 @@ def test_absolute_path_becomes_a_name_without_the_leading_slash(tmp_path: Path) 
     assert compile_files([file]).files[0].filename == str(file).lstrip("/")
 
 
+def test_absolute_path_below_the_current_directory_is_named_from_there(
+    reference: Reference, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "a.capnp").write_text(FILE_ID)
+    for directory in (tmp_path, tmp_path / "src", tmp_path.parent):
+        monkeypatch.chdir(directory)
+        names = [str(tmp_path / "src" / "a.capnp")]
+        outcome = reference.run(directory, names)
+        (theirs,) = reference.read(outcome.request).files
+        assert compile_files(names).files[0].filename == theirs.filename
+
+
+@pytest.mark.parametrize(
+    "names", [("parent.capnp", "child.capnp"), ("child.capnp", "parent.capnp")], ids=" ".join
+)
+def test_requested_file_keeps_the_name_under_which_an_earlier_one_imports_it(
+    check_same: Check, tmp_path: Path, names: tuple[str, str]
+) -> None:
+    inner = tmp_path / "schemas"
+    inner.mkdir()
+    (inner / "child.capnp").write_text("@0xb0b0b0b0b0b0b0b1; struct Child { name @0 :Text; }")
+    (inner / "parent.capnp").write_text(
+        FILE_ID + 'using import "/schemas/child.capnp".Child; struct Parent { c @0 :Child; }'
+    )
+    check_same(inner, names, imports=[str(tmp_path)])
+
+
 def test_import_paths_come_before_the_bundled_schemas(tmp_path: Path) -> None:
     (tmp_path / "capnp").mkdir()
     (tmp_path / "capnp" / "c++.capnp").write_text("@0xb0b0b0b0b0b0b0b1;\nstruct Mine {}")
