@@ -30,6 +30,7 @@ cdef object any_builder(BuilderArena arena, Segment* segment, uint8_t* place)
 cdef int store_any(
     BuilderArena arena, Segment* segment, uint8_t* place, Field* field, PyObject* value
 ) except -1
+cdef bint is_pointer_at(object value, const uint8_t* place)
 cdef object load_capability(Arena arena, Segment* segment, const uint8_t* place, Field* field)
 cdef int store_capability(
     BuilderArena arena, Segment* segment, uint8_t* place, Field* field, PyObject* value

@@ -62,7 +62,7 @@ cdef object any_builder(BuilderArena arena, Segment* segment, uint8_t* place):
 
 cdef StructInfo struct_info(object type):
     """The info behind `Person`, `Person.Reader` or a schema object."""
-    info = getattr(type, "_info", None)
+    info = type if isinstance(type, StructInfo) else getattr(type, "_info", None)
     if not isinstance(info, StructInfo):
         raise TypeError(f"a struct type is wanted, not {type!r}")
     return info
@@ -285,7 +285,10 @@ cdef class AnyPointerBuilder:
 
     def set(self, value):
         """Store a copy of a struct, list, text, bytes, AnyPointer or capability; None clears."""
-        cdef Orphan old = disown(self.arena, self.segment, check_any(self))
+        cdef Orphan old
+        if is_pointer_at(value, check_any(self)):
+            return
+        old = disown(self.arena, self.segment, check_any(self))
         try:
             store_any(self.arena, self.segment, check_any(self), NULL, <PyObject*>value)
         except BaseException:
@@ -364,6 +367,15 @@ cdef int store_any(
     else:
         raise wrong_type(&wanted, value, "a struct" if kind == ANY_STRUCT else "a list")
     return store_new_pointer(arena, segment, place, &wanted, value)
+
+
+cdef bint is_pointer_at(object value, const uint8_t* place):
+    """Whether a value is the AnyPointer at this very place, which then keeps what it has."""
+    if isinstance(value, AnyPointerReader):
+        return (<AnyPointerReader>value).place == place
+    if isinstance(value, AnyPointerBuilder):
+        return (<AnyPointerBuilder>value).place == place
+    return False
 
 
 cdef int copy_any(BuilderArena arena, Segment* segment, uint8_t* place, object source) except -1:

@@ -10,7 +10,6 @@ from capnwire._fast import StructBuilder, StructReader
 _ReaderType: TypeAlias = type[StructReader]
 _BuilderType: TypeAlias = type[StructBuilder]
 
-enum_by_id: Callable[[int], EnumInfo] | None
 """Set by the schema layer: finds an enum by its id, for unpickling."""
 
 # `Any` below: nodes, registries and public classes belong to higher layers.

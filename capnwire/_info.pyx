@@ -10,7 +10,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport calloc, free
 
-from capnwire._fast cimport builder_slots, reader_slots, struct_bases
+from capnwire._fast cimport builder_slots, late, reader_slots, struct_bases
 from capnwire._message cimport class_functions, type_call
 from capnwire.wire.arena cimport Arena, arena_over, UNLIMITED
 from capnwire.wire.copy cimport count_traversal
@@ -153,12 +153,8 @@ cdef bint same_enum(EnumValue left, EnumValue right):
     return left.info is right.info or left.info.node.id == right.info.node.id
 
 
-enum_by_id = None
-"""Set by the schema layer: `enum_by_id(id) -> EnumInfo`, for unpickling."""
-
-
 def _restore_enum(id, raw):
-    info = enum_by_id(id)
+    info = late("enum_by_id")(id)
     return (<EnumInfo>info).value(raw)
 
 

@@ -11,7 +11,7 @@ from libc.math cimport isfinite
 from libc.stdint cimport INT64_MIN, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from capnwire._any cimport store_any, store_capability
+from capnwire._any cimport is_pointer_at, store_any, store_capability
 from capnwire._convert cimport locate_list, locate_struct, ref_of, to_dict
 from capnwire._fast cimport Struct, check_alive, info_of
 from capnwire._info cimport (
@@ -365,6 +365,8 @@ cdef int store_pointer(
             raise
     if merging and field.kind == STRUCT and is_mapping(value):
         return merge_at(arena, segment, place, field, value)
+    if field.kind > INTERFACE and is_pointer_at(<object>value, place):
+        return 0
     old = disown(arena, segment, place)
     try:
         store_new_pointer(arena, segment, place, field, value)
@@ -458,7 +460,7 @@ cdef int store_data(
         raise wrong_type(field, value, "bytes or another buffer")
     try:
         PyObject_GetBuffer(<object>value, &view, PyBUF_SIMPLE)
-    except BufferError:
+    except (BufferError, ValueError):        # NumPy says ValueError of a strided array
         contiguous = bytes(<object>value)
         return store_data(arena, segment, place, field, <PyObject*>contiguous)
     try:
@@ -479,7 +481,7 @@ cdef int store_struct(
         raise wrong_type(field, value, f"a struct {info.name} or a mapping")
     struct = <Struct>value
     found = info_of(struct)
-    if found is not info and found.node.id != info.node.id:
+    if found is not info and not same_struct(found, info):
         raise wrong_type(field, value, f"a struct {info.name} or a mapping")
     return copy_in(arena, segment, place, struct)
 
@@ -523,7 +525,7 @@ cdef int store_group(
         return merge(info, arena, &struct, value)
     if isinstance(<object>value, Struct):
         found = info_of(<object>value)
-        if found is info or found.node.id == info.node.id:
+        if found is info or same_struct(found, info):
             return copy_fields(info, arena, &struct, <Struct>value)
     raise wrong_type(field, value, f"a group {info.name} or a mapping")
 
@@ -786,7 +788,7 @@ cdef int store_struct_element(
         return merge(element, arena, struct, value)
     if isinstance(<object>value, Struct):
         found = info_of(<object>value)
-        if found is element or found.node.id == element.node.id:
+        if found is element or same_struct(found, element):
             return copy_into_element(arena, struct, <Struct>value)
     raise wrong_type(&info.element, value, f"a struct {element.name} or a mapping")
 
@@ -888,4 +890,21 @@ cdef bint same_elements(ListInfo left, ListInfo right):
         return left.element_info is right.element_info
     if left.element.kind == LIST:
         return same_elements(left.element_info, right.element_info)
+    if left.element.kind == STRUCT:
+        return same_struct(left.element_info, right.element_info)
     return left.element_info.node.id == right.element_info.node.id
+
+
+cdef bint same_struct(StructInfo left, StructInfo right):
+    """Whether two infos stand for one struct, with bindings that do not contradict each other."""
+    if left.node.id != right.node.id:
+        return False
+    mine, its = left.scope[1][2], dict(right.scope[1][2])
+    for scope, bindings in mine:
+        for own, other in zip(bindings, its.get(scope, ())):
+            if own != other and own not in UNBOUND and other not in UNBOUND:
+                return False
+    return True
+
+
+cdef tuple UNBOUND = (None, ("anyPointer",))

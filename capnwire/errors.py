@@ -34,6 +34,18 @@ class KjException(Exception):
 class CapnwireError(KjException):
     """Anything that capnwire finds wrong with bytes, values, schemas or peers."""
 
+    def __reduce__(self) -> "tuple[object, ...]":
+        # Not by calling the class again: most of them want more than the text.
+        return _remake, (type(self), self.args, self.__dict__)
+
+
+def _remake(
+    kind: "type[CapnwireError]", args: "tuple[object, ...]", values: "dict[str, object]"
+) -> CapnwireError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(values)
+    return error
+
 
 class DecodeError(CapnwireError, ValueError):
     """Bytes from outside are not what the format or the schema asks for."""
@@ -80,13 +92,6 @@ class LimitError(DecodeError):
     def __init__(self, name: str, *, limit: int, wanted: int) -> None:
         super().__init__(f"{name} is {limit}, but this read needs {wanted}")
         self.name, self.limit, self.wanted = name, limit, wanted
-
-    def __reduce__(self) -> "tuple[object, ...]":
-        return _remake_limit_error, (self.name, self.limit, self.wanted)
-
-
-def _remake_limit_error(name: str, limit: int, wanted: int) -> LimitError:
-    return LimitError(name, limit=limit, wanted=wanted)
 
 
 class EncodeError(CapnwireError, ValueError):

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from capnwire._fast import Struct, StructBuilder, StructReader
-from capnwire._info import ListInfo, StructInfo
+from capnwire._info import EnumInfo, ListInfo, StructInfo
 from capnwire._lists import List
 from capnwire.errors import EncodeError, EncodeTypeError
 from capnwire.message.files import (
@@ -33,6 +33,7 @@ __all__ = [
     "branded",
     "check_orphan",
     "copy_list",
+    "enum_by_id",
     "field_names",
     "from_bytes_packed",
     "pack_segments",
@@ -86,6 +87,13 @@ def restore_struct(id: int, brand: tuple[object, ...], data: bytes, building: bo
     registry = registry_with(id)
     kind = struct_class(registry, registry.struct_info(id, brand))
     return kind.from_bytes(data, builder=building)  # type: ignore[attr-defined]
+
+
+def enum_by_id(id: int) -> EnumInfo:
+    """The enum of an id, for unpickling; the schema must be loaded."""
+    info = registry_with(id).info(("enum", id))
+    assert isinstance(info, EnumInfo)
+    return info
 
 
 def reduce_list(items: List) -> tuple[object, ...]:
