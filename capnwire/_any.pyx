@@ -476,7 +476,9 @@ cdef object load_capability(Arena arena, Segment* segment, const uint8_t* place,
             f"capability {pointer >> 32} is not in the message's table of {len(table)}"
         )
     entry = table[pointer >> 32]
-    if capability_loaded is None or entry is None:
+    if entry is None:
+        raise PointerError(f"capability {pointer >> 32} of the message's table is none")
+    if capability_loaded is None:
         return entry
     return capability_loaded(
         entry, None if field == NULL or field.sub == NULL else <object>field.sub

@@ -135,6 +135,7 @@ cdef class Connection:
     cdef bint aborted
     cdef object tail_calls           # True, False, or None: once the peer has used them itself
     cdef bint peer_redirects
+    cdef bint pipeline_only_ignored  # the peer returns what need not be returned
     cdef readonly bint draining
     cdef uint64_t message_words
     cdef uint32_t call_limit

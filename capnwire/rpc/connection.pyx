@@ -210,7 +210,9 @@ cdef class Answer(Outcome):
                     self.connection.outbox.data + question.sent_at + CALL_SEND_RESULTS_TO,
                     SEND_TO_YOURSELF,
                 )
+                self.connection.outbox.data[question.sent_at + CALL_FLAGS] = 0
                 question.redirected = True
+                question.no_pipelining = False
                 question.reply = None
                 return self.connection.tail_to(self, question)
         return Outcome.follow(self, source)
@@ -601,7 +603,10 @@ cdef class Connection:
         cdef list exported
         cdef uint8_t* base
         cdef uint8_t hints = call.hints
+        cdef bint only_pipeline = hints & ONLY_PIPELINE
         cdef bint tail
+        if self.pipeline_only_ignored:
+            hints &= ~<uint8_t>ONLY_PIPELINE
         if self.error is not None:
             return outcome.settle(None, disconnected(self))
         if target is not None and (target.question.finish_sent or target.question.no_finish):
@@ -657,7 +662,7 @@ cdef class Connection:
             return self.tail_to(answer, question)
         if question is outcome:
             return 0
-        if hints & ONLY_PIPELINE and not isinstance(outcome, Answer):
+        if only_pipeline and not isinstance(outcome, Answer):
             question.hold(outcome)
             outcome.source = question
             return 0
@@ -789,6 +794,8 @@ cdef class Connection:
         cdef uint8_t* base = arena.root_segment.head.base
         arena.root_segment.head.words = 6
         fill_return(base, answer.id)
+        if answer.is_bootstrap:
+            base[24 + RETURN_FLAGS] = 0
         store16(base + 24 + RETURN_TAG, RETURN_EXCEPTION)
         store64(base + 40, 0)
         write_exception(
@@ -820,6 +827,8 @@ cdef class Connection:
             self.runtime.later(self.too_many_exports)
         entry = Export.__new__(Export)
         entry.connection, entry.reference, entry.count = self, reference, 1
+        if reference.runtime is None:
+            reference.runtime = self.runtime
         entry.id = self.exports.add(entry)
         if isinstance(reference, BrokenReference) and not (<BrokenReference>reference).is_null:
             self.due.append((entry, (<BrokenReference>reference).error))

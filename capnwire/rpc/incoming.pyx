@@ -236,6 +236,8 @@ cdef int receive_return(Connection connection, Arena arena, StructRef* body) exc
     cdef Answer answer
     cdef uint8_t* place
     if id >= 0x80000000U:
+        if id in connection.high_questions:
+            connection.pipeline_only_ignored = True
         return 0                 # a peer that disregards onlyPromisePipeline
     question = connection.questions.get(id)
     if question is None:

@@ -167,7 +167,7 @@ cdef class BoundMethod:
         """
         cdef BuilderArena arena = self.method.new_params()
         self.method.store_arguments(arena, args, named)
-        return start(self.capability.reference, self.method, arena, ONLY_PIPELINE).pipeline
+        return start(self.capability.reference, self.method, arena, ONLY_PIPELINE)
 
     def request(self, **named):
         """A call to be filled: set fields of `request.params`, then `request.send()`."""
@@ -222,7 +222,7 @@ cdef object start(Reference reference, Method method, BuilderArena arena, uint8_
     """Send a call on its way; gives the reply."""
     cdef Reference target = innermost(reference)
     cdef Runtime runtime = target.runtime
-    cdef Outcome outcome = target.new_outcome()
+    cdef Outcome outcome = Outcome.__new__(Outcome) if hints else target.new_outcome()
     cdef Call call = Call.__new__(Call)
     if runtime is None:
         runtime = reference.runtime
@@ -240,6 +240,9 @@ cdef object start(Reference reference, Method method, BuilderArena arena, uint8_
     call.place = arena.root_segment.head.base + <size_t>CALL_CONTENT * 8
     call.depth = 0xFFFF
     call.outcome, call.runtime = outcome, runtime
+    if hints & ONLY_PIPELINE:
+        target.call(call)
+        return pipeline_of(outcome, method)
     reply = runtime.new_reply(outcome, method)
     if method.streaming:
         return streamed(reply, outcome, target, call)

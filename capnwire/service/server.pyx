@@ -89,6 +89,8 @@ cdef class LocalReference(Reference):
 
     cdef int call(self, Call call) except -1:
         cdef ServerMethod entry
+        if self.runtime is None:
+            self.runtime = call.runtime
         if call.from_wire and not self.scheduled and not self.queue and self.streaming is None:
             entry = self.find(call)
             if self.may_start(entry):
@@ -364,9 +366,12 @@ cdef LocalReference local_reference(object server):
     return made
 
 
-def reference_to(server):
-    """The reference to an instance of a server class."""
-    return local_reference(server)
+def reference_to(server, Runtime runtime=None):
+    """The reference to an instance of a server class, which is to run where `runtime` says."""
+    cdef LocalReference reference = local_reference(server)
+    if reference.runtime is None:
+        reference.runtime = runtime
+    return reference
 
 
 def server_of(Reference reference):

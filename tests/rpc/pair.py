@@ -85,6 +85,8 @@ class Task:
 
     def cancel(self) -> None:
         self.cancelled = True
+        if self.waits is not None:
+            self.waits.cancel()
         self.runtime.soon(self.step)
 
     def step(self) -> None:

@@ -28,14 +28,14 @@ class State:
                 gate.set_result(mode)
 
 
-class Probe(SCHEMA.Sub.Server):
-    """A Probe that also is a Sub."""
+class Probe(SCHEMA.Probe.Server):
+    """A Probe, and no Sub."""
 
     def __init__(self, state: State) -> None:
         self.state = state
 
     def client(self) -> Any:
-        return client_for(SCHEMA.Probe, reference_to(self))
+        return client_for(SCHEMA.Probe, reference_to(self, self.state.runtime))
 
     def get_child(self) -> Any:
         if self.state.child is None:
@@ -127,6 +127,3 @@ class Probe(SCHEMA.Sub.Server):
 
     def big(self, words: int) -> bytes:
         return bytes(8 * words)
-
-    def extra(self) -> int:
-        return 42

@@ -76,13 +76,24 @@ def _payload(payload: Any, info: Any) -> dict[str, Any]:
     return {"content": content, "caps": [_descriptor(item) for item in payload.capTable]}
 
 
+def kind_of(message: Any) -> str:
+    """The kind of a message; `unknown` when it is from the future."""
+    try:
+        kind: str = message.which()
+    except capnwire.UnionError:
+        return "unknown"
+    return kind
+
+
 def describe(frame: bytes, questions: dict[int, Any]) -> dict[str, Any]:
     """A message as a dict; `questions` remembers the methods of its sender's calls by question.
 
     For a Return, give the questions of the other side.
     """
     message = RPC.Message.from_bytes(frame)
-    kind = message.which()
+    kind = kind_of(message)
+    if kind == "unknown":
+        return {"kind": kind}
     body = message[kind]
     found: dict[str, Any] = {"kind": kind}
     if kind == "bootstrap":
@@ -130,15 +141,15 @@ def describe(frame: bytes, questions: dict[int, Any]) -> dict[str, Any]:
     elif kind == "abort":
         found.update(type=str(body.type), reason=body.reason)
     elif kind == "unimplemented":
-        found["message"] = body.which()
+        found["message"] = kind_of(body)
     return found
 
 
 def note_question(frame: bytes, questions: dict[int, Any]) -> None:
     """Remember which results a question of the frame's sender will have."""
     message = RPC.Message.from_bytes(frame)
-    if message.which() == "bootstrap":
+    if kind_of(message) == "bootstrap":
         questions[message.bootstrap.questionId] = None
-    elif message.which() == "call":
+    elif kind_of(message) == "call":
         method = METHODS.get((message.call.interfaceId, message.call.methodId))
         questions[message.call.questionId] = method.results if method else None
