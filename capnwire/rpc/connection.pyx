@@ -17,13 +17,13 @@ from capnwire.rpc.descriptors cimport (
 )
 from capnwire.rpc.incoming cimport handle
 from capnwire.rpc.layout cimport *
-from capnwire.rpc.outbox cimport Outbox, words_of
+from capnwire.rpc.outbox cimport Outbox
 from capnwire.rpc.tables cimport IdTable
 from capnwire.service.reference cimport (
     CALL_CONTENT, CALL_HEADER, FAILED, NO_PIPELINING, ONLY_PIPELINE, PENDING, RETURNED,
     RETURN_CONTENT, RETURN_HEADER, BrokenReference, Call, Outcome, Promise, QueuedReference,
     Reference, Runtime, Waiter, broken, capability_at, content_of, innermost, new_header,
-    shared_settle,
+    shared_settle, words_of,
 )
 from capnwire.wire.arena cimport (
     ARENA_COUNT_MASK, Arena, BuilderArena, Segment, capabilities_of, new_builder_arena,

@@ -31,5 +31,3 @@ cdef class Outbox:
     cdef int put_release(self, uint32_t id, uint32_t count) except -1
     cdef int put_return(self, uint32_t answer, uint16_t tag, uint32_t other) except -1
     cdef int put_bootstrap(self, uint32_t question) except -1
-
-cdef uint64_t words_of(BuilderArena arena) noexcept

@@ -146,12 +146,3 @@ cdef class Outbox:
         cdef uint8_t* body = self.head(5, MESSAGE_BOOTSTRAP, 1, 1)
         store32(body, question)
         return 0
-
-
-cdef uint64_t words_of(BuilderArena arena) noexcept:
-    """Words of a message without its segment table."""
-    cdef uint64_t words = 0
-    cdef uint32_t i
-    for i in range(arena.more_count + 1):
-        words += builder_segment(arena, i).head.words
-    return words

@@ -31,6 +31,7 @@ cdef class Runtime:
     cdef bint draining
     cdef public object reply_type    # a future's class: called with `reply_options`
     cdef public dict reply_options
+    cdef public uint64_t stream_window
 
     cdef int later(self, object work) except -1
     cdef object new_reply(self, Outcome outcome, object method)
@@ -128,4 +129,5 @@ cdef Reference capability_at(AnyPointerReader results, bytes path)
 cdef object fresh_error(object error)
 cdef BuilderArena new_header(uint32_t header_words, uint64_t content_words)
 cdef AnyPointerReader content_of(BuilderArena arena, uint32_t word)
+cdef uint64_t words_of(BuilderArena arena) noexcept
 cdef int shared_settle(Outcome outcome, AnyPointerReader results, object error) except -1

@@ -14,7 +14,7 @@ from capnwire._fast cimport reader_of
 from capnwire._info cimport StructInfo
 from capnwire.service.method cimport Method
 from capnwire.wire.arena cimport (
-    Arena, BuilderArena, Segment, capabilities_of, check_open, new_builder_arena,
+    Arena, BuilderArena, Segment, builder_segment, capabilities_of, check_open, new_builder_arena,
 )
 from capnwire.wire.memory cimport load16, load64
 from capnwire.wire.pointer cimport is_capability
@@ -43,6 +43,7 @@ cdef class Runtime:
     def __cinit__(self, *args, **options):
         self.ready = deque()
         self.reply_options = {}
+        self.stream_window = 0x10000
 
     cdef int later(self, object work) except -1:
         """Let `work()` run soon, not within the caller."""
@@ -443,6 +444,15 @@ cdef BuilderArena new_header(uint32_t header_words, uint64_t content_words):
     arena = new_builder_arena(header_words + content_words + SMALL_SEGMENT)
     arena.root_segment.head.words = header_words
     return arena
+
+
+cdef uint64_t words_of(BuilderArena arena) noexcept:
+    """Words of a message without its segment table."""
+    cdef uint64_t words = 0
+    cdef uint32_t i
+    for i in range(arena.more_count + 1):
+        words += builder_segment(arena, i).head.words
+    return words
 
 
 cdef AnyPointerReader content_of(BuilderArena arena, uint32_t word):
