@@ -22,6 +22,21 @@ from capnwire.errors import (
     UnionError,
 )
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # the names of _LATE, and `types`
+    from capnwire._any import AnyPointerBuilder, AnyPointerReader, UnresolvedCapability, new_orphan
+    from capnwire._fast import Struct, StructBuilder, StructReader
+    from capnwire._info import EnumValue
+    from capnwire._lists import ListBuilder, ListReader
+    from capnwire.importer import add_import_hook, remove_import_hook
+    from capnwire.loader import SchemaLoader, SchemaParser, load, load_text
+    from capnwire.message import scalars as types
+    from capnwire.message.builder import MessageBuilder
+    from capnwire.message.types import list_of
+    from capnwire.wire.canonical import is_canonical
+    from capnwire.wire.framing import FrameDecoder
+    from capnwire.wire.packed import PackedDecoder, pack, unpack
+
 __version__ = "0.1.0"
 
 _fast.set_late_module("capnwire.message.face")

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from capnwire.compiler.diagnostics import Diagnostic, Reporter
-from capnwire.compiler.driver import Session, _options
+from capnwire.compiler.driver import TOO_DEEP, Session, _options
 from capnwire.compiler.lexer import lex
 from capnwire.compiler.names import Module, Unit
 from capnwire.compiler.parser import _Cursor, _expression, _Mismatch
@@ -78,13 +78,20 @@ class OpenedSchema:
         session = Session(options)
         self._module: Module = session.load(options.finder.requested(os.fspath(path)))
         self._root: Unit = self._module.root
-        session.visit(self._root)
-        _refuse(session.diagnostics)
-        session.encode_values()
+        self.registry = Registry()
+        try:
+            session.visit(self._root)
+            _refuse(session.diagnostics)
+            session.encode_values()
+            self.registry.add(session._all_nodes())
+        except RecursionError:
+            self._module.source.error(0, 0, TOO_DEEP)
+        except CompileError:
+            raise
+        except SchemaError as problem:
+            self._module.source.error(0, 0, f"{problem}.")
         _refuse(session.diagnostics)
         self._session = session
-        self.registry = Registry()
-        self.registry.add(session._all_nodes())
 
     def struct(self, name: str) -> type:
         """The class of a struct type, named as in the schema: `Person`, `Box(Text).Inner`.

@@ -13,11 +13,11 @@ from typing import Any
 from capnwire._any import new_any_root
 from capnwire._info import StructInfo
 from capnwire.compiler.diagnostics import Diagnostic, Reporter
-from capnwire.compiler.encode_values import TEXT_NOT_UTF8, ValueEncoder
+from capnwire.compiler.encode_values import ValueEncoder
 from capnwire.compiler.opened import parse_expression
 from capnwire.compiler.syntax import Expression, Name, Source
 from capnwire.compiler.values import FAILED, Evaluator, ValueSource, _Failed
-from capnwire.errors import CapnwireError, CompileError, EncodeError
+from capnwire.errors import CapnwireError, CompileError
 from capnwire.schema.model import Binding, Brand, BrandScope, Node, Type
 from capnwire.schema.registry import Registry
 
@@ -58,8 +58,6 @@ class TextReader:
                 tree = _TextEvaluator(self._nodes, source).evaluate(expr, self._type)
                 if not diagnostics and not isinstance(tree, _Failed):
                     self._encoder._place(root, self._type, tree)
-        except EncodeError:
-            source.error(0, len(source.text), TEXT_NOT_UTF8)
         except RecursionError:
             source.error(0, 0, TOO_DEEP)
         except CapnwireError as error:

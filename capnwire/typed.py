@@ -1,0 +1,1 @@
+"""What the stubs of schemas are made of; there is nothing here at run time."""

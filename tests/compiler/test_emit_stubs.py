@@ -1,0 +1,122 @@
+"""Stubs: mypy and pyright accept right programs and refuse each wrong line of the others."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from capnwire.compiler.driver import compile_files
+from capnwire.compiler.emit_stubs import emit_stubs, module_path
+from capnwire.errors import CompileError
+
+sys.path.insert(0, str(Path(__file__).parent))
+from random_schemas import make_schema
+
+HERE = Path(__file__).parent / "typing"
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with the stubs and the programs."""
+    made = tmp_path_factory.mktemp("typing")
+    request = compile_files(
+        [HERE / "calc.capnp", HERE / "other.capnp"], src_prefixes=[HERE],
+    )
+    for name, text in emit_stubs(request).items():
+        (made / f"{module_path(name)}.pyi").write_text(text)
+    for name in ("right.py", "wrong.py"):
+        shutil.copy(HERE / name, made / name)
+    (made / "pyrightconfig.json").write_text(
+        json.dumps({
+            "extraPaths": [str(ROOT)], "reportMissingModuleSource": False,
+            "reportUnnecessaryComparison": True, "pythonVersion": "3.11",
+            "typeCheckingMode": "standard",
+        })
+    )
+    return made
+
+
+def mypy(folder: Path, *files: str) -> tuple[int, str]:
+    pytest.importorskip("mypy")
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--no-pretty",
+         "--python-version", "3.11", "--disable-error-code", "unused-ignore",
+         "--cache-dir", str(folder / ".mypy_cache"), *files],
+        cwd=folder, env={**os.environ, "MYPYPATH": str(ROOT)}, capture_output=True, text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def pyright(folder: Path, *files: str) -> tuple[int, str]:
+    command = shutil.which("pyright", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    if command is None:
+        pytest.skip("there is no pyright")
+    done = subprocess.run(
+        [command, *files], cwd=folder, capture_output=True, text=True, check=False,
+    )
+    if "npm" in done.stderr or "error: unable" in done.stdout.lower():
+        pytest.skip(f"pyright cannot be run: {done.stderr[:200]}")
+    return done.returncode, done.stdout
+
+
+def complaints(output: str, name: str) -> set[int]:
+    """The lines of a file that a checker says something is wrong with."""
+    return {
+        int(match[1])
+        for match in re.finditer(rf"(?m)^\s*(?:\S*/)?{name}:(\d+)(?::\d+)?\s*[:-]+ error", output)
+    }
+
+
+Check = Callable[..., "tuple[int, str]"]
+CHECKERS = pytest.mark.parametrize("check", [mypy, pyright])
+
+
+@CHECKERS
+def test_stubs_are_right_themselves(folder: Path, check: Check) -> None:
+    code, output = check(folder, "calc_capnp.pyi", "other_capnp.pyi")
+    assert not complaints(output, "calc_capnp.pyi"), output
+    assert not complaints(output, "other_capnp.pyi"), output
+    assert code == 0 or check is mypy, output
+
+
+@CHECKERS
+def test_right_programs_are_accepted(folder: Path, check: Check) -> None:
+    _, output = check(folder, "right.py")
+    assert "right.py" not in output.replace("in right.py", ""), output
+
+
+@CHECKERS
+def test_each_wrong_line_is_refused_and_no_other(folder: Path, check: Check) -> None:
+    _, output = check(folder, "wrong.py")
+    lines = (HERE / "wrong.py").read_text().splitlines()
+    wanted = {number for number, line in enumerate(lines, 1) if "# refused" in line}
+    assert complaints(output, "wrong.py") == wanted, output
+
+
+def test_stubs_of_random_schemas_are_right(tmp_path: Path, rng: random.Random) -> None:
+    names = []
+    for number in range(6):
+        path = tmp_path / f"s{number}.capnp"
+        path.write_text(make_schema(rng.random()))
+        try:
+            request = compile_files([path], src_prefixes=[tmp_path])
+        except CompileError:
+            continue
+        (text,) = emit_stubs(request).values()
+        names.append(f"s{number}_capnp.pyi")
+        (tmp_path / names[-1]).write_text(text)
+        compile(text, names[-1], "exec")
+    _, output = mypy(tmp_path, *names)
+    for name in names:
+        assert not complaints(output, name), output

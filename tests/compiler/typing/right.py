@@ -1,0 +1,143 @@
+"""Programs that type checkers must accept."""
+
+from __future__ import annotations
+
+from typing import assert_type
+
+import calc_capnp
+import other_capnp
+
+import capnwire
+
+
+def reading(data: bytes) -> str:
+    with calc_capnp.Person.from_bytes(data) as person:
+        assert_type(person.name, str)
+        assert_type(person.age, int)
+        assert_type(person.f, float)
+        assert_type(person.flag, bool)
+        assert_type(person.data, bytes)
+        assert_type(person.color, calc_capnp.Person.Color)
+        assert_type(person.topColor, calc_capnp.Color)
+        assert_type(person.g.x, int)
+        assert_type(person.box.it, str)
+        assert_type(person.box.more.x, str)
+        assert_type(person.pair.t, calc_capnp.Person.Reader)
+        assert_type(person.pair.u, str)
+        assert_type(person.phone.number, str)
+        assert_type(person.phone.property, str)
+        assert_type(person.phone["import"], object)  # type: ignore[assert-type]  # Any
+        assert_type(person.tags[0], str)
+        assert_type(person.tags[0:1], list[str])
+        assert_type(person.matrix[0][1], float)
+        assert_type(person.other.a, int)
+        for friend in person.friends:
+            assert_type(friend, calc_capnp.Person.Reader)
+        assert_type([color for color in person.colors], list[calc_capnp.Person.Color])
+        which = person.which()
+        if which == "nick":
+            return person.nick
+        if which == "boss":
+            return person.boss.name
+        if which == "inside":
+            return person.inside.q
+        return which
+
+
+def takes_readers(reader: calc_capnp.Person.Reader, whole: capnwire.StructReader) -> None:
+    takes_any(reader)
+
+
+def takes_any(person: calc_capnp.Person) -> None:
+    person.to_bytes()
+    person.which()
+
+
+def building() -> calc_capnp.Person.Builder:
+    person = calc_capnp.Person.new_message(name="Ada", age=3, tags=["a"], color="dark")
+    assert_type(person, calc_capnp.Person.Builder)
+    takes_readers(person.as_reader(), person.as_reader())
+    takes_any(person)
+    person.name = "Ada"
+    person.name = b"Ada"
+    person.age = 4
+    person.f = 1
+    person.color = "light"
+    person.color = 1
+    person.color = calc_capnp.Person.Color.light
+    person.topColor = calc_capnp.Color("red")
+    person.tags = ["a", "b"]
+    person.matrix = [[1.0, 2], [3.5]]
+    person.colors = ["dark", 1, calc_capnp.Person.Color.light]
+    person.friends = [{"name": "Bob", "g": {"x": 1}}, calc_capnp.Person.new_message()]
+    person.phone = {"number": "1", "import": "x"}
+    person.boss = person.as_reader()
+    person.g = {"x": 3}
+    person.g.x = 5
+    person.box = {"it": "text", "more": {"x": "y"}}
+    person.data = bytearray(3)
+    person.none = None
+    person.any = "anything"
+    person.other = other_capnp.Thing.new_message(a=1)
+    assert_type(person.init("tags", 3)[0], str)
+    assert_type(person.init("boss"), calc_capnp.Person.Builder)
+    friends = person.init("friends", 2)
+    friends[0].name = "Eve"
+    friends[1] = {"name": "Mallory"}
+    person.matrix.init(0, 3)[2] = 1.5
+    assert_type(friends.as_reader()[0], calc_capnp.Person.Reader)
+    person.from_dict({"name": "x"})
+    assert_type(person.copy(), calc_capnp.Person.Builder)
+    assert_type(calc_capnp.Person.read_multiple(open("file", "rb")).__next__().name, str)
+    assert_type(calc_capnp.Person.from_bytes(b"", builder=True), calc_capnp.Person.Builder)
+    return person
+
+
+def constants() -> None:
+    assert_type(calc_capnp.preset.name, str)
+    assert_type(calc_capnp.limit, int)
+    assert_type(calc_capnp.sizes[1], int)
+    assert_type(calc_capnp.Color.red.name, str | None)
+    assert calc_capnp.Color.green == "green"
+    assert int(calc_capnp.Color.red) == 0
+
+
+class Plain(calc_capnp.Calculator.Server):
+    def ping(self) -> None:
+        pass
+
+    def add(self, left: int, right: int) -> int:
+        return left + right
+
+    async def div(self, a: int, b: int) -> tuple[int, int]:
+        return divmod(a, b)
+
+    async def person(self, p: calc_capnp.Person.Reader) -> calc_capnp.Person.Builder:
+        return p.as_builder()
+
+    def sub(self, context: object) -> None:
+        return None
+
+    async def write(self, data: bytes) -> None:
+        return None
+
+
+async def calling(calculator: calc_capnp.Calculator.Client) -> None:
+    results = await calculator.add(1, right=2)
+    assert_type(results.sum, int)
+    both = await calculator.div(a=1, b=2)
+    assert_type(both.q + both.r, int)
+    reply = calculator.sub()
+    nested = await reply.calc.add(left=1, right=2)
+    assert_type(nested.sum, int)
+    assert_type(reply.pipeline.node.calc, calc_capnp.Calculator.Client)
+    await reply.node.boss.calc.ping()
+    person = await calculator.person({"name": "x"})
+    assert_type(person.name, str)
+    await calculator.write(b"x")
+    request = calculator.add.request(left=3)
+    request.params.right = 4
+    assert_type((await request.send()).sum, int)
+    boxed = await calculator.byStruct(name="x", age=3)
+    assert_type(boxed.box.it.name, str)
+    await calculator.person(p=calc_capnp.Person.new_message(calc=Plain()))
