@@ -1,6 +1,26 @@
-"""RPC over asyncio: connect, serve, sessions."""
+"""RPC over asyncio: connect, serve, sessions.  The only part of the package that imports asyncio."""
 
-from capnwire.aio.network import Listener, connect, pipe_pair, serve
+from capnwire.aio.blocking import BlockingSession, connect_sync
+from capnwire.aio.network import (
+    Listener,
+    connect,
+    memory_pair,
+    over_stdio,
+    over_streams,
+    serve,
+)
+from capnwire.aio.runtime import Reply
 from capnwire.aio.session import Session
 
-__all__ = ["Listener", "Session", "connect", "pipe_pair", "serve"]
+__all__ = [
+    "BlockingSession",
+    "Listener",
+    "Reply",
+    "Session",
+    "connect",
+    "connect_sync",
+    "memory_pair",
+    "over_stdio",
+    "over_streams",
+    "serve",
+]

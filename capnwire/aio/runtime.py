@@ -72,6 +72,7 @@ class LoopRuntime(Runtime):
         self.reply_type = Reply
         self.reply_options = {"loop": loop}
         self.running: set[_Running] = set()
+        self.kept: set[Any] = set()
 
     def wake(self) -> None:
         self.loop.call_soon(self.run_ready)
@@ -102,6 +103,11 @@ class LoopRuntime(Runtime):
         else:
             running.task = self.loop.create_task(body)
         return running
+
+    def keep(self, task: Any) -> None:
+        """Hold a task until it is done: the loop itself does not."""
+        self.kept.add(task)
+        task.add_done_callback(self.kept.discard)
 
     async def _serve(self, coroutine: Any, running: _Running) -> None:
         context = running.context

@@ -6,7 +6,6 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from capnwire.aio.runtime import runtime_of
-from capnwire.errors import RemoteError, RpcError
 from capnwire.rpc.connection import Connection
 from capnwire.service.client import Capability, client_for, reference_behind
 from capnwire.service.interface import Server
@@ -14,21 +13,35 @@ from capnwire.service.interface import Server
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Session"]
+    from capnwire.errors import RpcError
 
-READ_BYTES = 256 * 1024
+__all__ = ["Session"]
 
 
 class Session:
-    """A connection to another vat."""
+    """A connection to another vat: what `connect` gives.
+
+    `bootstrap` is what this side offers to the other: an instance of a server class, a capability, or
+    a function that gets the peer's address and gives one.  Limits, all of what the peer may do:
+    `message_words` of one message; `call_limit` calls and `byte_limit` bytes of calls in flight
+    (beyond them calls are answered `overloaded`, at twice as many unfinished the connection is
+    aborted); `export_limit` and `import_limit` capabilities held.  `tail_calls` says whether the
+    peer understands them; by default, once it has used them itself.  With `send_traces`, exceptions
+    that are sent carry their `trace`.  `write_timeout` is how many seconds the peer may
+    take no output.
+    """
 
     def __init__(
-        self, bootstrap: Any = None, *, peer: Any = None, loop: Any = None, **limits: Any
+        self, bootstrap: Any = None, *, peer: Any = None, loop: Any = None,
+        write_timeout: float | None = 60.0, **limits: Any,
     ) -> None:
         self.runtime = runtime_of(loop)
-        self._loop = self.runtime.loop
+        self.loop: asyncio.AbstractEventLoop = self.runtime.loop
+        self.write_timeout = write_timeout
         self._pipe: Any = None
-        self._ended = self._loop.create_future()
+        self._ended: asyncio.Future[RpcError] = self.loop.create_future()
+        self._idle: asyncio.Future[None] | None = None
+        self._callbacks: list[Callable[[RpcError], object]] = []
         self.connection = Connection(
             self.runtime, self, bootstrap=_source(bootstrap), peer=peer, **limits
         )
@@ -53,10 +66,22 @@ class Session:
         """Whether the connection has ended."""
         return self.connection.error is not None
 
+    @property
+    def error(self) -> RpcError | None:
+        """Why the connection has ended, or None."""
+        error: RpcError | None = self.connection.error
+        return error
+
     async def on_disconnect(self) -> RpcError:
         """Wait until the connection has ended; gives the reason."""
-        reason: RpcError = await asyncio.shield(self._ended)
-        return reason
+        return await asyncio.shield(self._ended)
+
+    def add_disconnect_callback(self, callback: Callable[[RpcError], object]) -> None:
+        """Call `callback(error)` in the loop once the connection has ended."""
+        if self._ended.done():
+            self.loop.call_soon(callback, self._ended.result())
+        else:
+            self._callbacks.append(callback)
 
     def abort(self, reason: str) -> None:
         """End the connection at once and tell the peer why."""
@@ -66,14 +91,15 @@ class Session:
     async def drain(self, timeout: float | None = None) -> bool:
         """Take no new calls and wait until those that run have ended; says whether they have."""
         self.connection.drain()
-        deadline = None if timeout is None else self._loop.time() + timeout
+        deadline = None if timeout is None else self.loop.time() + timeout
         while not self.connection.is_idle and not self.is_closed:
-            left = None if deadline is None else deadline - self._loop.time()
+            left = None if deadline is None else deadline - self.loop.time()
             if left is not None and left <= 0:
                 return False
-            self._idle = self._loop.create_future()
-            await asyncio.wait([self._idle, self._ended], timeout=left,
-                               return_when=asyncio.FIRST_COMPLETED)
+            self._idle = self.loop.create_future()
+            await asyncio.wait(
+                [self._idle, self._ended], timeout=left, return_when=asyncio.FIRST_COMPLETED
+            )
         return True
 
     def close(self) -> None:
@@ -102,9 +128,11 @@ class Session:
     # ------------------------------------------------------------ for the connection
 
     def wake(self) -> None:
-        self._loop.call_soon(self.flush)
+        """There is output: write it at the end of this turn of the loop."""
+        self.loop.call_soon(self.flush)
 
     def ring(self) -> None:
+        """As `wake`, from any thread."""
         self.runtime.call(self.flush)
 
     def flush(self) -> None:
@@ -112,12 +140,15 @@ class Session:
         chunks = self.connection.data_to_send()
         if chunks and self._pipe is not None:
             self._pipe.write(chunks)
-        idle = getattr(self, "_idle", None)
-        if idle is not None and not idle.done() and self.connection.is_idle:
-            idle.set_result(None)
+        if self._idle is not None and self.connection.is_idle:
+            if not self._idle.done():
+                self._idle.set_result(None)
+            self._idle = None
 
     def closed(self, error: RpcError) -> None:
-        self._loop.call_soon(self._finish, error)
+        """The connection has ended: the transport follows once everything is written."""
+        if not self.loop.is_closed():
+            self.loop.call_soon(self._finish, error)
 
     def _finish(self, error: RpcError) -> None:
         self.flush()
@@ -125,6 +156,9 @@ class Session:
             self._pipe.close()
         if not self._ended.done():
             self._ended.set_result(error)
+        callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            self.loop.call_soon(callback, error)
 
     # ------------------------------------------------------------ for the transport
 
@@ -132,6 +166,8 @@ class Session:
         """Take the transport: something with write(chunks), close(), wait_closed()."""
         self._pipe = pipe
         self.flush()
+        if self.is_closed:
+            pipe.close()
 
     def received(self, data: Any) -> None:
         """Bytes have come."""
@@ -164,8 +200,3 @@ def _source(bootstrap: Any) -> Any:
         return None if made is None else reference_behind(made)
 
     return reference
-
-
-def lost_error(text: str) -> RemoteError:
-    """An error for what cannot go on."""
-    return RemoteError(text, kind="DISCONNECTED")

@@ -517,6 +517,16 @@ cdef class Connection:
         self.draining = True
 
     @property
+    def is_receiving(self):
+        """Whether `receive_data` runs: a method that it called has come back here."""
+        return self.receiving
+
+    @property
+    def message_limit_words(self):
+        """The most words that a message may have."""
+        return self.message_words
+
+    @property
     def is_idle(self):
         """Whether no call of either side is under way."""
         return not self.calls_in and not self.questions.count and not self.high_questions

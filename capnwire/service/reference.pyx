@@ -298,10 +298,13 @@ cdef class Promise(Reference):
 
     cdef int resolve(self, Reference target) except -1:
         """Become `target`; a second time is ignored."""
+        cdef Reference end = innermost(target)
         if self.target is not None:
             return 0
-        if innermost(target) is self:
-            target = broken(RemoteError("a promise resolved to itself"))
+        if end is self:
+            target = end = broken(RemoteError("a promise resolved to itself"))
+        if self.flow is not None and end.flow is None:
+            end.flow = self.flow     # a stream goes on where the promise led
         self.target = target
         return self.finish_resolve()
 

@@ -1,0 +1,218 @@
+"""What carries a session's bytes: sockets, asyncio streams, memory."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from capnwire.errors import DecodeError
+from capnwire.wire.packed import PackedDecoder, pack_segments
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from capnwire.aio.session import Session
+
+__all__ = ["MemoryPipe", "SocketPipe", "StreamPipe"]
+
+READ_BYTES = 256 * 1024
+
+
+class SocketPipe(asyncio.BufferedProtocol):
+    """An asyncio transport under a session.
+
+    Reading stops while the peer takes no output: what it asks for could not be answered.
+    """
+
+    def __init__(
+        self, accept: Callable[[SocketPipe, Any], Session],
+        ended: Callable[[Session], None] | None = None,
+    ) -> None:
+        self._accept, self._ended = accept, ended
+        self.session: Session
+        self.transport: Any = None
+        self.view = memoryview(bytearray(READ_BYTES))
+        self.timer: asyncio.TimerHandle | None = None
+        self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+        self.session = self._accept(self, transport)
+        self.session.connection.peer = peer_of(transport)
+        self.session.attach(self)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self.view
+
+    def buffer_updated(self, size: int) -> None:
+        self.session.received(bytes(self.view[:size]))
+
+    def eof_received(self) -> bool:
+        self.session.lost()
+        return False
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.session.lost(error)
+        if self.timer is not None:
+            self.timer.cancel()
+        if not self.gone.done():
+            self.gone.set_result(None)
+        if self._ended is not None:
+            self._ended(self.session)
+
+    def pause_writing(self) -> None:
+        self.transport.pause_reading()
+        timeout = self.session.write_timeout
+        if timeout is not None:
+            self.timer = self.session.loop.call_later(timeout, self.stuck)
+
+    def resume_writing(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+        if not self.transport.is_closing():
+            self.transport.resume_reading()
+
+    def stuck(self) -> None:
+        """The peer took nothing for too long."""
+        self.timer = None
+        self.session.connection.close(
+            f"the peer has taken no output for {self.session.write_timeout} seconds"
+        )
+        self.transport.abort()
+
+    def write(self, chunks: list[Any]) -> None:
+        if len(chunks) == 1:
+            self.transport.write(chunks[0])
+        else:
+            self.transport.writelines(chunks)
+
+    def close(self) -> None:
+        self.transport.close()
+
+    async def wait_closed(self) -> None:
+        await asyncio.shield(self.gone)
+
+
+def peer_of(transport: Any) -> Any:
+    """The address of the other side; of a Unix socket, the path that it was made with."""
+    return transport.get_extra_info("peername") or transport.get_extra_info("sockname")
+
+
+class MemoryPipe:
+    """One end of a pair in memory: what is written arrives within the call."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.other: MemoryPipe
+        self.inbox: list[Any] = []
+        self.busy = self.ended = False
+
+    def write(self, chunks: list[Any]) -> None:
+        other = self.other
+        other.inbox += chunks
+        if not other.busy:
+            other.deliver()
+
+    def deliver(self) -> None:
+        if self.session.connection.is_receiving:
+            self.session.loop.call_soon(self.deliver)
+            return
+        self.busy = True
+        try:
+            while self.inbox:
+                chunks, self.inbox = self.inbox, []
+                for chunk in chunks:
+                    self.session.connection.receive_data(chunk)
+                self.session.flush()
+        finally:
+            self.busy = False
+        if self.ended:
+            self.session.lost()
+
+    def close(self) -> None:
+        other = self.other
+        if not other.ended:
+            other.ended = True
+            self.session.loop.call_soon(other.deliver)
+
+    async def wait_closed(self) -> None:
+        return
+
+
+class StreamPipe:
+    """A pair of asyncio streams, packed or not: also the pipes of a subprocess."""
+
+    def __init__(
+        self, session: Session, reader: asyncio.StreamReader, writer: Any, packed: bool
+    ) -> None:
+        self.session, self.reader, self.writer = session, reader, writer
+        self.decoder = (
+            PackedDecoder(
+                segment_limit=0x10000, message_limit_words=session.connection.message_limit_words
+            ) if packed else None
+        )
+        self.task = session.loop.create_task(self.read())
+        session.runtime.keep(self.task)
+
+    async def read(self) -> None:
+        error: BaseException | None = None
+        try:
+            while data := await self.reader.read(READ_BYTES):
+                self.take(data)
+                if self.session.is_closed:
+                    return
+                await self.writer.drain()
+        except asyncio.CancelledError:
+            pass
+        except (OSError, EOFError) as found:
+            error = found
+        self.session.lost(error)
+
+    def take(self, data: bytes) -> None:
+        """Hand on what came; packed bytes that are no messages end the connection."""
+        if self.decoder is None:
+            self.session.received(data)
+            return
+        try:
+            self.decoder.feed(data)
+            for message in self.decoder:
+                self.session.received(message)
+        except DecodeError as error:
+            self.session.abort(f"a packed message cannot be read: {error}")
+
+    def write(self, chunks: list[Any]) -> None:
+        if self.decoder is None:
+            self.writer.writelines(chunks)
+        else:
+            self.writer.write(packed_frames(b"".join(chunks)))
+
+    def close(self) -> None:
+        self.writer.close()
+        self.task.cancel()
+
+    async def wait_closed(self) -> None:
+        await asyncio.wait([self.task])
+        wait = getattr(self.writer, "wait_closed", None)
+        if wait is not None:
+            try:
+                await wait()
+            except OSError:
+                pass
+
+
+def packed_frames(data: bytes) -> bytes:
+    """Framed messages, each packed by itself: no run crosses the end of one."""
+    packed = []
+    view = memoryview(data)
+    while view:
+        count = int.from_bytes(view[:4], "little") + 1
+        at = (count + 2) // 2 * 8
+        segments = []
+        for i in range(count):
+            size = int.from_bytes(view[4 + 4 * i : 8 + 4 * i], "little") * 8
+            segments.append(view[at : at + size])
+            at += size
+        packed.append(pack_segments(segments))
+        view = view[at:]
+    return b"".join(packed)
