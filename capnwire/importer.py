@@ -1,7 +1,7 @@
 """The import hook: `import addressbook_capnp` loads `addressbook.capnp`, once it is asked for.
 
-`foo_bar_capnp` is looked for as `foo_bar.capnp`, `foo-bar.capnp` and `foo bar.capnp`, in the package's
-path or in `sys.path`.
+`foo_bar_capnp` is looked for as `foo_bar.capnp`, `foo-bar.capnp` and `foo bar.capnp`, in the
+package's path or in `sys.path`.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ _finder: SchemaFinder | None = None
 
 
 def add_import_hook(imports: Sequence[str | os.PathLike[str]] = ()) -> None:
-    """Let `import foo_capnp` load `foo.capnp` from `sys.path`; calling it again only sets `imports`.
+    """Let `import foo_capnp` load `foo.capnp` from `sys.path`; a second call only sets `imports`.
 
-    `imports` are directories for absolute imports in those files; `sys.path` is searched after them.
+    `imports` are directories for absolute imports in those files; `sys.path` comes after them.
     """
     global _finder
     directories = [os.fspath(directory) for directory in imports]

@@ -18,8 +18,8 @@ __all__ = ["MessageBuilder"]
 class MessageBuilder:
     """A new message: `init_root(Person)` starts its root struct.
 
-    `size` is the number of words of the first segment (1024 when None); `allocate_seg_callable(words)` gives
-    zeroed writable buffers for the segments.
+    `size` is the number of words of the first segment (1024 when None);
+    `allocate_seg_callable(words)` gives zeroed writable buffers for the segments.
     """
 
     def __init__(

@@ -149,7 +149,9 @@ def check_orphan(orphan: object, info: object, place: object) -> None:
     if not isinstance(orphan, OrphanHolder):
         raise TypeError(f"an orphan is wanted for {place}, not {type(orphan).__name__}")
     if orphan and not _same_type(orphan._info, info):
-        raise EncodeTypeError(f"the orphan's type {orphan._info!r} is not that of {place}: {info!r}")
+        raise EncodeTypeError(
+            f"the orphan's type {orphan._info!r} is not that of {place}: {info!r}"
+        )
 
 
 def _same_type(left: object, right: object) -> bool:

@@ -59,7 +59,8 @@ class _Source:
             self._take = file.read
         else:
             raise TypeError(
-                f"a file object, socket, file descriptor or path is wanted, not {type(file).__name__}"
+                "a file object, socket, file descriptor or path is wanted, "
+                f"not {type(file).__name__}"
             )
 
     def take(self, size: int) -> bytes:
@@ -69,7 +70,9 @@ class _Source:
         if data is None:
             raise BlockingIOError("the file is in non-blocking mode and has no bytes now")
         if not isinstance(data, (bytes, bytearray, memoryview)):
-            raise TypeError(f"the file gives {type(data).__name__}, not bytes: open it in binary mode")
+            raise TypeError(
+                f"the file gives {type(data).__name__}, not bytes: open it in binary mode"
+            )
         found = bytes(data)
         if len(found) > wanted:
             raise FramingError(f"the file gave {len(found)} bytes when asked for {wanted}")
@@ -154,7 +157,7 @@ def read_packed(kind: Any, file: Any, limit: int | None, nesting: int | None) ->
 
 
 def read_multiple(kind: Any, file: Any, limit: int | None, nesting: int | None) -> Iterator[Any]:
-    """Every framed message of a file; a truncated last one raises after the good ones were given."""
+    """Every framed message of a file; a truncated last one raises after the good ones."""
     return _all(kind, file, _frames(limit), limit, nesting)
 
 

@@ -288,7 +288,7 @@ def _read_value(reader: Any) -> Value:
 
 
 def _text_bytes(reader: Any) -> bytes:
-    """The bytes of a Text value, UTF-8 or not: a schema may say `"\\xff"`."""
+    r"""The bytes of a Text value, UTF-8 or not: a schema may say `"\xff"`."""
     try:
         text: str = reader["text"]
         return text.encode()
@@ -512,7 +512,7 @@ def _value(value: Value) -> Any:
 
 
 def _raw_value(kind: str, bits: int, text: bytes) -> Any:
-    """A Value by its bits: a NaN, which a Python float need not keep, or a Text that is not UTF-8."""
+    """A Value by its bits: a NaN, which Python's floats need not keep, or a Text not UTF-8."""
     reader: Any = schema_types().Value
     low, high = (bits, 0) if kind == "float32" else (0, bits)
     words = packing.pack(

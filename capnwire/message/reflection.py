@@ -1,7 +1,7 @@
 """What a program can ask of a schema: its nodes, fields, enumerants and methods.
 
-`.node` and `.proto` are messages of schema.capnp, made when first asked for; everything else comes from the
-model.  Two schemas are equal when they stand for the same type with the same bindings.
+`.node` and `.proto` are messages of schema.capnp, made when first asked for; everything else comes
+from the model.  Two schemas are equal when they stand for the same type with the same bindings.
 """
 
 from __future__ import annotations
@@ -232,7 +232,7 @@ class StructField:
 
     @property
     def kind(self) -> str:
-        """What the field is: "int32", "text", "struct", "list", "group" and so on, bindings put in."""
+        """What the field is: "int32", "text", "struct", "group" and so on, bindings put in."""
         return str(self._key()[0]) if self._field.type is not None else "group"
 
     @property
@@ -367,7 +367,7 @@ class InterfaceSchema(Schema):
 
 
 class InterfaceMethod:
-    """A method: `name`, its number `index` within `interface`, and the structs it takes and gives."""
+    """A method: `name`, its `index` within `interface`, and the structs it takes and gives."""
 
     def __init__(self, interface: InterfaceSchema, method: Method, index: int) -> None:
         self.interface, self.name, self.index = interface, method.name, index
@@ -445,8 +445,8 @@ def schema_for(registry: Registry, node: Node, brand: BrandKey = ()) -> Schema:
         found: Schema = _schema_of_key(registry, ("enum", node.id))
         return found
     kind = "struct" if isinstance(body, StructBody) else "interface"
-    found = _schema_of_key(registry, (kind, node.id, brand))
-    return found
+    made: Schema = _schema_of_key(registry, (kind, node.id, brand))
+    return made
 
 
 def _schema_of_key(registry: Registry, key: TypeKey) -> Any:

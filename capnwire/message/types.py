@@ -195,7 +195,7 @@ class AnnotationType:
 
 
 def declaration(registry: Registry, node: Node, brand: BrandKey = ()) -> object:
-    """What stands for a declaration: a struct class, an enum, an interface or a constant's value."""
+    """What stands for a declaration: a struct class, enum, interface or constant's value."""
     body = node.body
     if isinstance(body, StructBody):
         return struct_class(registry, registry.struct_info(node.id, brand))
@@ -282,6 +282,11 @@ def _attach(holder: object, name: str, value: object) -> None:
         setattr(holder, name, value)
 
 
+_POINTER_KEYS = (
+    "struct", "list", "anyPointer", "anyStruct", "anyList", "interface", "capability",
+)
+
+
 def value_of(registry: Registry, type: Type, value: Value, brand: BrandKey = ()) -> object:
     """The Python value of a constant or annotation: a scalar, str, bytes, enum value or reader."""
     key = registry.close(type, brand)
@@ -296,7 +301,7 @@ def value_of(registry: Registry, type: Type, value: Value, brand: BrandKey = ())
         return (value.value or b"").decode("utf-8", "surrogateescape")  # type: ignore[attr-defined]
     if kind == "data":
         return value.value or b""
-    if kind not in ("struct", "list", "anyPointer", "anyStruct", "anyList", "interface", "capability"):
+    if kind not in _POINTER_KEYS:
         return value.value
     root = any_root([segment_of(value) or b"\0" * 8])
     if kind == "struct":
@@ -337,7 +342,7 @@ class _InfoHolder:
 
 
 def list_of(element: object) -> ListInfo:
-    """The list type of an element type: a struct class, an enum, a list type or one of `capnwire.types`."""
+    """The list type of elements of a struct class, enum, list type or one of `capnwire.types`."""
     registry, key = key_of(element)
     info = getattr(element, "_info", None)
     if isinstance(element, ListInfo):

@@ -85,11 +85,12 @@ class Type(_Record):
 class Value(_Record):
     """schema.capnp `Value`.
 
-    `kind` is the union's member name.  `value` is None for void and interface, a bool, int or float, the raw
-    UInt16 for enum; for float kinds a Python float, `bits` then keeping the exact IEEE pattern.
-    For text a `bytes` without the NUL, for data a `bytes`, either None when the pointer is null.  For list, struct
-    and anyPointer: None when null, else one segment as `bytes`, its first word the pointer to
-    the object (a single-segment message without its table).
+    `kind` is the union's member name.  `value` is None for void and interface, a bool, int or
+    float, the raw UInt16 for enum; for float kinds a Python float, `bits` then
+    keeping the exact IEEE pattern.
+    For text a `bytes` without the NUL, for data a `bytes`, either None when the pointer is null.
+    For list, struct and anyPointer: None when null, else one segment as `bytes`, its first
+    word the pointer to the object (a single-segment message without its table).
     """
 
     __slots__ = ("bits", "kind", "value")

@@ -1,8 +1,8 @@
 """From nodes to types: one registry holds the nodes of loaded schemas and the types made of them.
 
 A type is closed over its brand: `struct_info(id, brand)` gives one `StructInfo` for each struct and
-set of bindings.  Types are described by keys, plain tuples such as `("list", ("struct", 0x…, ()))`, so
-that equal types are found again.  Field tables are filled when a type is first used.
+set of bindings.  Types are described by keys, plain tuples such as `("list", ("struct", 0x…, ()))`,
+so that equal types are found again.  Field tables are filled when a type is first used.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Registry:
     # ------------------------------------------------------------ types
 
     def close(self, type: Type, brand: BrandKey) -> TypeKey:
-        """The key of a type as it is written inside a scope whose parameters are bound by `brand`."""
+        """The key of a type as it is written in a scope whose parameters `brand` binds."""
         kind = type.kind
         if kind == "list":
             assert type.element is not None
@@ -158,7 +158,7 @@ class Registry:
         return tuple(sorted(closed, key=lambda entry: entry[0]))
 
     def info(self, key: TypeKey) -> StructInfo | EnumInfo | ListInfo | InterfaceInfo | None:
-        """What the compiled face needs to know of a type; None for scalars, Text, Data and AnyPointer."""
+        """What the compiled face needs of a type; None for scalars, Text, Data and AnyPointer."""
         if len(key) == 1:
             return None
         found = self._infos.get(key)
@@ -223,7 +223,7 @@ class Registry:
         return self.module_names.get(file.id) or module_name_of(file.display_name)
 
     def _record(self, node: Node, field: Field, brand: BrandKey) -> tuple[Any, ...]:
-        """(name, kind, offset, mask, sub, default, discriminant), as `StructInfo.define` wants it."""
+        """(name, kind, offset, mask, sub, default, discriminant), as `define` wants it."""
         discriminant = (
             None if field.discriminant_value == NO_DISCRIMINANT else field.discriminant_value
         )

@@ -87,7 +87,8 @@ def _validate_struct(node: Node, body: StructBody) -> None:
     for field in fields:
         if field.discriminant_value != NO_DISCRIMINANT:
             members += 1
-            if field.discriminant_value in seen or field.discriminant_value >= body.discriminant_count:
+            number = field.discriminant_value
+            if number in seen or number >= body.discriminant_count:
                 raise SchemaError(
                     f"{node.display_name}.{field.name}: discriminant {field.discriminant_value} is "
                     f"used twice, or not below {body.discriminant_count}"

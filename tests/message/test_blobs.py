@@ -49,9 +49,11 @@ def test_text_takes_bytes_that_are_utf8(ours: Any) -> None:
     ("words", "why"),
     [
         # struct of 3 pointers; the text's list pointer; its bytes
-        pytest.param([0x0003_0000_0000_0000, 0x0000_000A_0000_0009, 0, 0, 0x41], "NUL", id="no NUL"),
+        pytest.param([0x0003_0000_0000_0000, 0x0000_000A_0000_0009, 0, 0, 0x41], "NUL",
+            id="no NUL"),
         pytest.param([0x0003_0000_0000_0000, 0x0000_0002_0000_0009, 0, 0], "NUL", id="0 bytes"),
-        pytest.param([0x0003_0000_0000_0000, 0x0000_0012_0000_0009, 0, 0, 0xFF], "UTF-8", id="utf8"),
+        pytest.param([0x0003_0000_0000_0000, 0x0000_0012_0000_0009, 0, 0, 0xFF], "UTF-8",
+            id="utf8"),
     ],
 )
 def test_malformed_text_is_an_error_only_when_read(
@@ -69,7 +71,8 @@ def test_malformed_text_is_an_error_only_when_read(
 @pytest.mark.parametrize(
     "value",
     [b"\0\xff", bytearray(b"\0\xff"), memoryview(b"\0\xff"), memoryview(b"\0-\xff")[::2],
-     array.array("B", [0, 255]), numpy.array([0, 255], "u1"), numpy.array([0, 9, 255, 9], "u1")[::2],
+     array.array("B", [0, 255]), numpy.array([0, 255], "u1"), numpy.array([0, 9, 255, 9],
+         "u1")[::2],
      numpy.array([0xFF00], "<u2")],
     ids=["bytes", "bytearray", "memoryview", "strided", "array", "numpy", "numpy strided", "u2"],
 )

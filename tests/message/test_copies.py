@@ -115,11 +115,13 @@ def test_everything_else_pickles(ours: Any) -> None:
 def test_copies_are_independent(ours: Any) -> None:
     builder = ours.Tree.new_message(**TREE)
     for made in (copy.copy(builder), copy.deepcopy(builder), builder.copy(), builder.as_builder(),
-                 builder.as_reader().as_builder(), ours.Tree.from_bytes(builder.to_bytes(), builder=True)):
+                 builder.as_reader().as_builder(), ours.Tree.from_bytes(builder.to_bytes(),
+                     builder=True)):
         made.left.value = 99
         made.children[0].value = 98
         assert builder.to_dict() == TREE
-        assert made.to_dict() == {**TREE, "left": {"value": 99}, "children": [{"value": 98}, {"value": 4}]}
+        assert made.to_dict() == {**TREE, "left": {"value": 99}, "children": [{"value": 98},
+            {"value": 4}]}
     child = builder.left.as_builder()
     assert child.is_root
     child.value = 7
@@ -163,7 +165,8 @@ def test_nothing_is_kept_when_readers_go(ours: Any) -> None:
     ("name", "value"),
     [
         ("Tree", TREE), ("Tree", {}), ("Lists", LISTS), ("Groups", {"place": {"street": "s"}}),
-        ("Unions", {"point": {"x": 1}}), ("Unions", {"pair": {"first": "f"}, "named": {"label": "x"}}),
+        ("Unions", {"point": {"x": 1}}), ("Unions", {"pair": {"first": "f"},
+            "named": {"label": "x"}}),
         ("Scalars", {"float32": 0.1, "float64": 1e100, "color": "blue", "int8": -1}),
         ("Scalars", {"float32": 1e-40, "float64": 5e-324}), ("Scalars", {"color": 99}),
         ("Scalars", {"float32": float("nan"), "float64": float("-inf")}),

@@ -15,7 +15,8 @@ from tests.message.test_lists import VALUES as LISTS
 MESSAGES: list[tuple[str, dict[str, Any]]] = [
     ("Lists", LISTS), ("Unions", {"point": {"x": 1}, "common": "c", "named": {"label": "l"}}),
     ("Groups", {"before": 1, "place": {"number": 3, "deeper": {"tree": {"value": 2}}}}),
-    ("Scalars", {"int8": 5, "color": "blue", "nothing": None}), ("Blobs", {"text": "", "data": b""}),
+    ("Scalars", {"int8": 5, "color": "blue", "nothing": None}), ("Blobs", {"text": "",
+        "data": b""}),
     ("Boxes", {"ofText": {"value": "t"}, "inner": {"own": b"x"}}),
 ]
 
@@ -46,14 +47,16 @@ def test_verbose_dicts_hold_what_is_null_and_end(ours: Any) -> None:
 
 def test_data_can_be_base64(ours: Any) -> None:
     reader = ours.Blobs.new_message(data=b"\0\xff").as_reader()
-    assert reader.to_dict(encode_bytes_as_base64=True) == {"data": base64.b64encode(b"\0\xff").decode()}
+    text = base64.b64encode(b"\0\xff").decode()
+    assert reader.to_dict(encode_bytes_as_base64=True) == {"data": text}
     lists = ours.Lists.new_message(datas=[b"\1", b"\0" * 60]).as_reader()
     encoded = [base64.b64encode(item).decode() for item in (b"\1", b"\0" * 60)]
     assert lists.to_dict(encode_bytes_as_base64=True)["datas"] == encoded
     assert lists.datas.to_list(encode_bytes_as_base64=True) == encoded
 
 
-@pytest.mark.parametrize("make", [dict, UserDict, MappingProxyType], ids=["dict", "UserDict", "proxy"])
+@pytest.mark.parametrize("make", [dict, UserDict, MappingProxyType], ids=["dict", "UserDict",
+    "proxy"])
 def test_any_mapping_fills_a_struct(ours: Any, make: Any) -> None:
     message = ours.Groups.new_message()
     message.from_dict(make({"place": make({"street": "s", "deeper": make({"flag": True})})}))

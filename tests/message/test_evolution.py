@@ -1,4 +1,4 @@
-"""One version of a schema writes, another reads and changes: nothing known is lost on either side."""
+"""One version of a schema writes, another reads and changes: nothing is lost on either side."""
 
 from __future__ import annotations
 
@@ -105,7 +105,8 @@ def test_builders_of_old_types_see_new_objects_through_steps(ours: Any, theirs: 
         made.append(builder.to_bytes())
     assert made[0] == made[1]
     reader = ours.New.from_bytes(made[0])
-    assert (reader.numbers[0].value, reader.numbers[0].extra, reader.numbers[0].more) == (44, 4, "m")
+    assert (reader.numbers[0].value, reader.numbers[0].extra, reader.numbers[0].more) == (44, 4,
+        "m")
     assert (reader.items[1].name, reader.items[1].y) == ("changed", 7)
     assert reader.child.c == 5
 

@@ -20,7 +20,8 @@ VALUES: dict[str, list[Any]] = {
     "int64s": [-(2**63), 6, 2**63 - 1], "uint8s": [0, 255], "uint16s": [0, 65535, 3],
     "uint32s": [0, 2**32 - 1], "uint64s": [0, 2**64 - 1], "float32s": [0.5, -0.0, float("inf")],
     "float64s": [1e300, -2.5], "texts": ["", "a", "ä☃"], "datas": [b"", b"\0\xff"],
-    "colors": ["red", "lightGray"], "rows": [[1, -2], [], [3]], "deep": [[["a"], []], [], [["", "b"]]],
+    "colors": ["red", "lightGray"], "rows": [[1, -2], [], [3]], "deep": [[["a"], []], [], [["",
+        "b"]]],
     "points": [{"x": 1, "y": 0, "label": "p"}, {"x": 0, "y": -1}],
     "pointRows": [[{"x": 1, "y": 0}], []], "empties": [{}, {}],
 }

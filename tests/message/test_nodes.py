@@ -135,7 +135,8 @@ HOSTILE = {
     "bool outside the section": [struct_node(fields=[slot("a", "bool", 64, False)])],
     "pointer outside the section": [struct_node(fields=[slot("a", "text", 1, None)])],
     "huge offset": [struct_node(fields=[slot("a", "int8", 0xFFFFFFFF, 0)])],
-    "same name twice": [struct_node(fields=[slot("a", "bool", 0, False), slot("a", "bool", 1, False)])],
+    "same name twice": [struct_node(fields=[slot("a", "bool", 0, False), slot("a", "bool", 1,
+        False)])],
     "name that is no name": [struct_node(fields=[slot("a b", "bool", 0, False)])],
     "name with NUL": [struct_node(fields=[slot("a\0", "bool", 0, False)])],
     "name of a special method": [struct_node(fields=[slot("__class__", "bool", 0, False)])],
@@ -216,7 +217,8 @@ def test_bytes_that_are_no_request_are_refused(data: bytes) -> None:
         capnwire.load(data)
 
 
-def test_every_changed_byte_of_a_request_gives_an_error_or_a_module(compiled: Any, rng: Any) -> None:
+def test_every_changed_byte_of_a_request_gives_an_error_or_a_module(compiled: Any,
+    rng: Any) -> None:
     data = bytearray(compiled(SCHEMA)[0])
     for at in rng.sample(range(len(data)), min(len(data), 1500)):
         before = data[at]

@@ -1,4 +1,4 @@
-"""Numbers, booleans, enums and Void in structs: where they lie, what they take, what they refuse."""
+"""Numbers, booleans, enums and Void: where they lie, what they take, what they refuse."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ def test_integers_take_whatever_is_an_integer(ours: Any, field: str) -> None:
         HIGH = 3
 
     message = ours.Scalars.new_message()
-    for value in (3.0, numpy.int8(3), numpy.uint64(3), numpy.float64(3), Level.HIGH, numpy.array(3)):
+    for value in (3.0, numpy.int8(3), numpy.uint64(3), numpy.float64(3), Level.HIGH,
+        numpy.array(3)):
         message[field] = 0
         message[field] = value
         assert message[field] == 3

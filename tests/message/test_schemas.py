@@ -29,7 +29,8 @@ def test_constants_are_python_values(ours: Any, theirs: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["Scalars", "Unions", "Groups", "Methods", "Tree", "Empty", "New", "Defaults", "Anything"]
+    "name", ["Scalars", "Unions", "Groups", "Methods", "Tree", "Empty", "New", "Defaults",
+        "Anything"]
 )
 def test_struct_schemas_say_what_pycapnp_s_say(ours: Any, theirs: Any, name: str) -> None:
     mine, other = getattr(ours, name).schema, getattr(theirs, name).schema
@@ -185,7 +186,8 @@ def test_imports_are_searched_in_the_directories_given(
     tmp_path: Path, schema_file: Callable[..., Path]
 ) -> None:
     schema_file("struct Shared { a @0 :Int8; }", "lib/shared.capnp")
-    path = schema_file('using S = import "/shared.capnp"; struct User { s @0 :S.Shared; }', "user.capnp")
+    path = schema_file('using S = import "/shared.capnp"; struct User { s @0 :S.Shared; }',
+        "user.capnp")
     module = capnwire.load(path, imports=[tmp_path / "lib"])
     assert module.User.new_message(s={"a": 4}).s.a == 4
     with pytest.raises(capnwire.CompileError):
@@ -200,7 +202,7 @@ def test_the_import_hook_works_while_it_is_there(
     (tmp_path / "pack" / "__init__.py").write_text("")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ImportError):
-        import hooked_one_capnp  # noqa: F401
+        import hooked_one_capnp
     capnwire.add_import_hook()
     capnwire.add_import_hook()
     try:
@@ -223,4 +225,4 @@ def test_the_import_hook_works_while_it_is_there(
         for name in [name for name in sys.modules if "hooked_" in name or name == "pack"]:
             del sys.modules[name]
     with pytest.raises(ImportError):
-        import hooked_two_capnp  # noqa: F401, F811
+        import hooked_two_capnp

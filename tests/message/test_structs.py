@@ -87,7 +87,8 @@ def test_a_stale_builder_raises(ours: Any) -> None:
     message = ours.Tree.new_message(left={"value": 2})
     stale = message.left
     message.init("left")
-    for use in (lambda: stale.value, lambda: setattr(stale, "value", 1), stale.to_dict, stale.to_bytes):
+    for use in (lambda: stale.value, lambda: setattr(stale, "value", 1), stale.to_dict,
+        stale.to_bytes):
         with pytest.raises(EncodeError, match="stale"):
             use()
     items = ours.Lists.new_message(int32s=[1])
@@ -163,7 +164,8 @@ def test_a_group_can_be_copied_out(ours: Any) -> None:
 def test_init_empties_a_group(ours: Any, theirs: Any) -> None:
     made = []
     for module in (ours, theirs):
-        message = module.Groups.new_message(place={"street": "s", "number": 3, "deeper": {"flag": True}})
+        message = module.Groups.new_message(place={"street": "s", "number": 3,
+            "deeper": {"flag": True}})
         message.init("place").street = "new"
         made.append(message.to_bytes())
         assert (message.place.number, message.place.deeper.flag) == (7, False)
@@ -185,7 +187,7 @@ def test_setting_a_member_makes_it_active(ours: Any) -> None:
         others = {"nothing", "number", "text", "point", "numbers", "pair"} - {name}
         for other in others:
             assert not reader.has(other)
-            with pytest.raises(UnionError, match=f"{other} is not the active member.*'{name}' is"):
+            with pytest.raises(UnionError, match=rf"{other} is not the active member.*'{name}' is"):
                 reader[other]
             with pytest.raises(UnionError):
                 message[other]

@@ -47,7 +47,7 @@ class Enum:
 
 
 class Field:
-    """A field: `type` is a scalar's name, or ("list", type), ("enum", Enum), ("struct", Struct) …"""
+    """A field: `type` is a scalar's name, or ("list", type), ("enum", Enum) and so on."""
 
     def __init__(self, name: str, type: Any) -> None:
         self.name, self.type, self.default, self.ordinal = name, type, "", 0
@@ -257,7 +257,8 @@ class SchemaMaker:
             if self.chance(0.3):
                 box["number"] = self.scalar("UInt8")
             if self.chance(0.3) and depth < MAX_DEPTH:
-                box["more"] = [self.value_of(type, depth + 2) for _ in range(self.rng.randint(0, 2))]
+                box["more"] = [self.value_of(type, depth + 2) for _ in range(self.rng.randint(0,
+                    2))]
             return box
         return {}
 

@@ -58,7 +58,8 @@ def bench(pycapnp: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Be
 
 def canonical_by_tool(tool: str, data: bytes) -> bytes:
     done = subprocess.run(
-        [tool, "convert", "--quiet", "binary:canonical"], input=data, capture_output=True, check=False
+        [tool, "convert", "--quiet", "binary:canonical"], input=data, capture_output=True,
+            check=False
     )
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout
