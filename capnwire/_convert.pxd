@@ -27,3 +27,4 @@ cdef int locate_list(
 cdef dict to_dict(StructInfo info, Arena arena, StructRef* struct, int options)
 cdef list to_list(ListInfo info, Arena arena, ListRef* items, int options)
 cdef void ref_of(Struct struct, StructRef* out) noexcept
+cdef int check_printable(Arena arena) except -1

@@ -16,7 +16,10 @@ from capnwire._info cimport (
 )
 from capnwire._load cimport load_scalar, load_text
 from capnwire._python cimport *
-from capnwire.wire.arena cimport Arena, BuilderArena, Segment, check_open
+from capnwire.wire.arena cimport (
+    ARENA_STRICT, UNLIMITED, Arena, BuilderArena, Segment, check_open,
+)
+from capnwire.wire.copy cimport count_traversal, message_words
 from capnwire.wire.memory cimport load16, load64
 from capnwire.wire.reader cimport (
     BlobRef, ListRef, StructRef, read_blob, read_list, read_struct,
@@ -30,6 +33,8 @@ from capnwire.errors import LimitError
 cdef enum:
     NO_DEPTH_LIMIT = 0xFFFF
     MAX_LEVELS = 1000            # of nested dicts and lists in one conversion: C stack
+    MAX_SHARED_WORDS = 0x100000  # read in one conversion, however few the message has
+    MAX_PRINTED_WORDS = 0x40000
     MAX_ABSENT_DEPTH = 64        # of absent structs within absent structs
     MAX_ABSENT = 65536           # of them within one
 
@@ -183,6 +188,9 @@ cdef struct Walk:
     int64_t unpaid               # words' worth of objects that no byte of the message pays for
     Absent* absent               # the absent structs whose defaults are being made, inner first
     uint32_t made_up             # made below the outermost of them
+    PyObject* arena              # of the message that is converted
+    int64_t most                 # words that may be read of it
+    int64_t floor                # its budget when they have been
 
 
 cdef dict to_dict(StructInfo info, Arena arena, StructRef* struct, int options):
@@ -194,6 +202,7 @@ cdef dict to_dict(StructInfo info, Arena arena, StructRef* struct, int options):
     walk.level = 0
     walk.unpaid = 8 * 1024 * 1024
     walk.absent = NULL
+    bound_walk(arena, &walk)
     return struct_to_dict(info, arena, struct, &walk)
 
 
@@ -205,7 +214,31 @@ cdef list to_list(ListInfo info, Arena arena, ListRef* items, int options):
     walk.level = 0
     walk.unpaid = 8 * 1024 * 1024
     walk.absent = NULL
+    bound_walk(arena, &walk)
     return list_to_objects(info, arena, items, &walk)
+
+
+cdef int bound_walk(Arena arena, Walk* walk) except -1:
+    """Bound the words that one conversion reads by those that there are.
+
+    The traversal limit alone lets a hundred bytes, shared over and over, become a gigabyte of dicts.
+    An explicit limit is what the caller wants, and a builder's objects are its own.
+    """
+    walk.arena = <PyObject*>arena
+    walk.most = max(<int64_t>message_words(arena), <int64_t>MAX_SHARED_WORDS)
+    if isinstance(arena, BuilderArena) or arena.first.id & ARENA_STRICT:
+        walk.floor = -UNLIMITED
+        return 0
+    if arena.budget < walk.most:
+        arena.budget = walk.most
+    walk.floor = arena.budget - walk.most
+    return 0
+
+
+cdef int too_much_shared(Walk* walk) except -1:
+    raise LimitError(
+        "the number of words that one conversion may read", limit=walk.most, wanted=walk.most + 1
+    )
 
 
 cdef int too_many_levels() except -1:
@@ -220,6 +253,8 @@ cdef dict struct_to_dict(StructInfo info, Arena arena, StructRef* struct, Walk* 
         complete(info)
     if walk.level >= MAX_LEVELS:
         too_many_levels()
+    if arena.budget < walk.floor and <PyObject*>arena == walk.arena:
+        too_much_shared(walk)
     walk.level += 1
     if info.member_count:
         discriminant = active_member(info, struct.data, struct.bits)
@@ -287,18 +322,22 @@ cdef object pointer_to_object(
     if kind == STRUCT:
         locate_struct(arena, segment, place, depth, field, &home, &inner)
         if place == NULL or load64(place) == 0:
-            return absent_to_object(<StructInfo>field.sub, <Arena>home, &inner, walk)
+            return absent_to_object(<StructInfo>field.sub, <Arena>home, &inner, NULL, walk)
         return struct_to_dict(<StructInfo>field.sub, <Arena>home, &inner, walk)
     if kind == LIST:
         locate_list(arena, segment, place, depth, field, &home, &items)
+        if field.default != NULL and (place == NULL or load64(place) == 0):
+            return absent_to_object(<ListInfo>field.sub, <Arena>home, NULL, &items, walk)
         return list_to_objects(<ListInfo>field.sub, <Arena>home, &items, walk)
     if kind == INTERFACE:
         return load_capability(arena, segment, place, field)
     return any_reader(arena, segment, place, depth)
 
 
-cdef object absent_to_object(StructInfo info, Arena arena, StructRef* struct, Walk* walk):
-    """An absent struct: its defaults; None where a type would recur for ever."""
+cdef object absent_to_object(
+    object info, Arena arena, StructRef* struct, ListRef* items, Walk* walk
+):
+    """An absent struct or list: its defaults; None where a type would recur for ever."""
     cdef uint32_t level = walk.level
     cdef Absent mine
     cdef Absent* outer = walk.absent
@@ -319,7 +358,9 @@ cdef object absent_to_object(StructInfo info, Arena arena, StructRef* struct, Wa
     mine.outer = walk.absent
     walk.absent = &mine
     try:
-        return struct_to_dict(info, arena, struct, walk)
+        if struct != NULL:
+            return struct_to_dict(<StructInfo>info, arena, struct, walk)
+        return list_to_objects(<ListInfo>info, arena, items, walk)
     finally:
         walk.absent = mine.outer
         walk.level = level
@@ -335,6 +376,8 @@ cdef list list_to_objects(ListInfo info, Arena arena, ListRef* items, Walk* walk
     cdef StructRef struct
     if walk.level >= MAX_LEVELS:
         too_many_levels()
+    if arena.budget < walk.floor and <PyObject*>arena == walk.arena and items.step:
+        too_much_shared(walk)
     if items.step == 0 and count:
         pay_for_nothing(info, count, walk)
     result = PyList_New(count)
@@ -389,6 +432,7 @@ cdef int pay_for_nothing(ListInfo info, uint32_t count, Walk* walk) except -1:
             limit=walk.unpaid, wanted=count * each,
         )
     walk.unpaid -= count * each
+    walk.floor -= count          # they were charged as well
     return 0
 
 
@@ -399,3 +443,16 @@ cdef void ref_of(Struct struct, StructRef* out) noexcept:
     out.bits = struct.bits
     out.pointers = struct.pointers
     out.depth = NO_DEPTH_LIMIT if isinstance(struct.arena, BuilderArena) else struct.depth
+
+
+cdef int check_printable(Arena arena) except -1:
+    """Refuse to print a message that names far more than it has words: Python prints slowly."""
+    cdef int64_t most
+    if isinstance(arena, BuilderArena):
+        return 0
+    most = max(<int64_t>message_words(arena) + 1, <int64_t>MAX_PRINTED_WORDS)
+    if count_traversal(arena, most) < 0:
+        raise LimitError(
+            "the number of words that printing may read", limit=most, wanted=most + 1
+        )
+    return 0

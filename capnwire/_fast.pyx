@@ -12,7 +12,8 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from capnwire._any cimport any_builder, any_reader, disown_field, load_capability
 from capnwire._convert cimport (
-    BASE64, VERBOSE, load_data, locate_list, locate_struct, ref_of, to_dict, view_of_data,
+    BASE64, VERBOSE, check_printable, load_data, locate_list, locate_struct, ref_of, to_dict,
+    view_of_data,
 )
 from capnwire._info cimport (
     ANY_LIST, ANY_POINTER, ANY_STRUCT, DATA, ENUM, GROUP, INTERFACE, IS_UNION_MEMBER, LIST, STRUCT,
@@ -429,6 +430,10 @@ cdef class Struct:
                 "that can change"
             )
         return hash(self.to_canonical())
+
+    def _check_printable(self, /):
+        """Raise LimitError when printing would read far more than the message has."""
+        check_printable(self.arena)
 
     def __str__(self):
         return late("text_of")(self)

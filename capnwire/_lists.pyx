@@ -14,7 +14,9 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from capnwire._any cimport any_builder, any_reader, disown_field, load_capability
-from capnwire._convert cimport BASE64, VERBOSE, load_data, locate_list, to_list
+from capnwire._convert cimport (
+    BASE64, VERBOSE, check_printable, load_data, locate_list, to_list,
+)
 from capnwire._fast cimport builder_of, late, new_struct, reader_of
 from capnwire._info cimport (
     BOOL, DATA, ENUM, FLOAT32, FLOAT64, INT8, INT16, INT32, INTERFACE, LIST, STRUCT, TEXT,
@@ -236,6 +238,10 @@ cdef class List:
                 "unhashable: this list is in a builder or over a buffer that can change"
             )
         return hash(canonical_list(self.arena, &ref))
+
+    def _check_printable(self, /):
+        """Raise LimitError when printing would read far more than the message has."""
+        check_printable(self.arena)
 
     def __str__(self):
         return late("text_of")(self)

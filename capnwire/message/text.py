@@ -165,6 +165,7 @@ _KINDS = {
 def format_struct(value: Struct | List, *, pretty: bool = True) -> str:
     """A struct or list as text, on one line or broken as the tool does."""
     printer = _Printer(pretty)
+    value._check_printable()
     if isinstance(value, List):
         return printer.list(value, value.type, 1, bare=True)
     return printer.struct(value, value._info, 1, bare=True)

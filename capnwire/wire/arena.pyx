@@ -12,7 +12,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memset
 
-from capnwire.wire.copy cimport count_traversal
+from capnwire.wire.copy cimport count_traversal, message_words
 from capnwire.wire.memory cimport load32
 from capnwire.wire.units cimport MAX_SEGMENT_WORDS
 
@@ -269,8 +269,7 @@ cdef int budget_spent(Arena arena, words_t words) except -1:
         raise LimitError(
             "what is left of traversal_limit_in_words", limit=arena.budget, wanted=words
         )
-    for i in range(segment_count(arena)):
-        total += segment_at(arena, i).words
+    total += <int64_t>message_words(arena)
     if total > limit:
         limit = total
     if count_traversal(arena, limit) < 0:

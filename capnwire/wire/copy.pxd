@@ -37,6 +37,7 @@ cdef int total_size(
 cdef bytes canonical_struct(Arena arena, StructRef* struct)
 cdef bytes canonical_list(Arena arena, ListRef* list)
 cdef int64_t count_traversal(Arena arena, uint64_t cap) except -2
+cdef uint64_t message_words(Arena arena) noexcept
 
 # What the walks share; canonical.pyx uses it too.
 cdef void* push(Stack* stack, size_t frame_bytes) except NULL

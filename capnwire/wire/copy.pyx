@@ -450,7 +450,7 @@ cdef struct SizeWalk:
 
 
 cdef enum:
-    ADVANCE_WORDS = 0x20000000    # more than the elements of any list
+    ADVANCE_WORDS = 0x40000000    # more than the elements of any list, by pointer or by tag
 
 
 cdef int read_list_unamplified(
@@ -723,6 +723,15 @@ cdef int64_t count_words(CountWalk* walk, uint64_t cap) noexcept nogil:
         ) < 0:
             return -2
     return -1 if walk.words > cap else <int64_t>walk.words
+
+
+cdef uint64_t message_words(Arena arena) noexcept:
+    """The words of all segments."""
+    cdef uint64_t total = 0
+    cdef uint32_t i
+    for i in range(segment_count(arena)):
+        total += segment_at(arena, i).words
+    return total
 
 
 cdef int64_t count_traversal(Arena arena, uint64_t cap) except -2:
