@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, NoReturn, final
 
-from typing_extensions import Buffer
+from typing_extensions import Buffer, Self
 
-from capnwire._fast import StructBuilder
+from capnwire._fast import MessageSize, StructBuilder
 
 # `Any` below: struct classes, list types and capabilities are made at run time.
 
@@ -35,6 +35,12 @@ class AnyPointerReader:
         """The capability as a client of the interface `type`, or None when null."""
 
     def __eq__(self, other: object, /) -> bool: ...
+    @property
+    def total_size(self) -> MessageSize:
+        """What a copy would take, with the pointer: `word_count` and `cap_count`."""
+
+    def __copy__(self, /) -> Self: ...
+    def __deepcopy__(self, memo: Any) -> Self: ...
     def __hash__(self) -> int: ...
 
 @final
@@ -89,6 +95,12 @@ class AnyPointerBuilder:
         """A reader of the same pointer."""
 
     def __eq__(self, other: object, /) -> bool: ...
+    @property
+    def total_size(self) -> MessageSize:
+        """What a copy would take, with the pointer: `word_count` and `cap_count`."""
+
+    def __copy__(self, /) -> Self: ...
+    def __deepcopy__(self, memo: Any) -> Self: ...
     def __hash__(self) -> NoReturn: ...  # type: ignore[override]
 
 @final

@@ -8,7 +8,7 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from capnwire._fast cimport (
-    Struct, builder_of, check_alive, info_of, reader_of,
+    Struct, builder_of, check_alive, info_of, late, reader_of,
 )
 from capnwire._info cimport (
     ANY_LIST, ANY_POINTER, ANY_STRUCT, DATA, LIST, STRUCT, TEXT, Field, ListInfo, StructInfo,
@@ -27,7 +27,7 @@ from capnwire.wire.builder cimport (
     orphan_struct, set_capability,
 )
 from capnwire.wire.canonical cimport structs_equal
-from capnwire.wire.copy cimport canonical_struct, copy_pointer
+from capnwire.wire.copy cimport canonical_struct, copy_pointer, total_size
 from capnwire.wire.memory cimport load64
 from capnwire.wire.pointer cimport is_capability
 from capnwire.wire.reader cimport (
@@ -163,6 +163,25 @@ cdef class AnyPointerReader:
             raise TypeError("unhashable: this AnyPointer is over memory that can change")
         as_struct_of_one(self, &struct)
         return hash(canonical_struct(self.arena, &struct))
+
+    @property
+    def total_size(self, /):
+        """What a copy would take, with the pointer: `word_count` and `cap_count`."""
+        cdef StructRef struct
+        cdef uint64_t words = 0, capabilities = 0
+        as_struct_of_one(self, &struct)
+        total_size(self.arena, &struct, &words, &capabilities)
+        from capnwire._fast import MessageSize
+        return MessageSize(words, capabilities)
+
+    def __reduce__(self, /):
+        return late("reduce_any")(self)
+
+    def __copy__(self, /):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
 
     def __str__(self):
         return "<opaque pointer>"
@@ -329,6 +348,20 @@ cdef class AnyPointerBuilder:
 
     def __hash__(self):
         raise TypeError("unhashable: this AnyPointer is in a builder, which can change")
+
+    @property
+    def total_size(self, /):
+        """What a copy would take, with the pointer: `word_count` and `cap_count`."""
+        return self.as_reader().total_size
+
+    def __reduce__(self, /):
+        return late("reduce_any")(self)
+
+    def __copy__(self, /):
+        return late("copy_any")(self)
+
+    def __deepcopy__(self, memo):
+        return late("copy_any")(self)
 
     def __str__(self):
         return "<opaque pointer>"

@@ -253,7 +253,7 @@ cdef class List:
         return late("reduce_list")(self)
 
     def __copy__(self, /):
-        return self
+        return self if isinstance(self, ListReader) else late("copy_list")(self)
 
     def __deepcopy__(self, memo):
         return late("copy_list")(self)

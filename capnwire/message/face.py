@@ -26,12 +26,14 @@ from capnwire.wire.packed import pack_segments
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from capnwire._any import AnyPointerBuilder, AnyPointerReader
     from capnwire.message.reflection import StructSchema
 
 __all__ = [
     "ResizableList",
     "branded",
     "check_orphan",
+    "copy_any",
     "copy_list",
     "enum_by_id",
     "field_names",
@@ -42,6 +44,7 @@ __all__ = [
     "read_multiple_bytes_packed",
     "read_multiple_packed",
     "read_packed",
+    "reduce_any",
     "reduce_list",
     "reduce_struct",
     "repr_of",
@@ -104,7 +107,43 @@ def reduce_list(items: List) -> tuple[object, ...]:
     registry, key = key_of(items.type)
     root = new_any_root()
     root.set(items)
+    _refuse_capabilities(root, repr(items.type))
     return restore_list, (key, root.to_segments())
+
+
+def _refuse_capabilities(root: AnyPointerBuilder, name: str) -> None:
+    if root.total_size.cap_count:
+        raise TypeError(f"a {name} that holds capabilities cannot be pickled or copied")
+
+
+def reduce_any(any: AnyPointerReader | AnyPointerBuilder) -> tuple[object, ...]:
+    """An AnyPointer pickles as a message with a copy of what it names."""
+    from capnwire._any import AnyPointerBuilder, new_any_root
+
+    root = new_any_root()
+    root.set(any)
+    _refuse_capabilities(root, "AnyPointer")
+    return restore_any, (root.to_segments(), isinstance(any, AnyPointerBuilder))
+
+
+def restore_any(
+    segments: list[bytes], building: bool
+) -> AnyPointerReader | AnyPointerBuilder:
+    """The inverse of `reduce_any`."""
+    from capnwire._any import any_root, new_any_root
+
+    reader = any_root(segments)
+    if not building:
+        return reader
+    root = new_any_root()
+    root.set(reader)
+    return root
+
+
+def copy_any(any: AnyPointerBuilder) -> object:
+    """A deep copy of an AnyPointer as the root of a new message."""
+    function, arguments = reduce_any(any)
+    return function(*arguments)  # type: ignore[operator]
 
 
 def restore_list(key: tuple[object, ...], segments: list[bytes]) -> object:

@@ -220,3 +220,32 @@ def test_orphans_are_checked(ours: Any) -> None:
     assert message.left.value == 1
     with pytest.raises(TypeError):
         copy.copy(orphan)
+
+
+def test_any_pointers_and_lists_are_pickled_and_copied(ours: Any) -> None:
+    message = ours.Anything.new_message(any=ours.Point.new_message(x=4, label="l"))
+    reader = ours.Anything.from_bytes(message.to_bytes())
+    for made in (pickle.loads(pickle.dumps(reader.any)), copy.deepcopy(reader.any),
+                 pickle.loads(pickle.dumps(message.any)), copy.copy(message.any)):
+        assert made.as_struct(ours.Point).label == "l"
+        assert made == reader.any
+    copied = copy.copy(message.any)
+    copied.as_struct(ours.Point).x = 9
+    assert message.any.as_struct(ours.Point).x == 4
+    assert type(pickle.loads(pickle.dumps(message.any))) is capnwire.AnyPointerBuilder
+    assert reader.any.total_size.word_count == 1 + 2 + 1
+    lists = ours.Lists.new_message(int32s=[1, 2])
+    taken = copy.copy(lists.int32s)
+    lists.int32s[0] = 9
+    assert list(taken) == [1, 2]
+
+
+def test_capabilities_are_not_pickled_in_any_pointers_and_lists(ours: Any, framed: Any) -> None:
+    # A root of one pointer, to a list of one capability; seen as Anything.any and as a list.
+    reader = ours.Anything.from_bytes(
+        framed(0x0001_0000_0000_0000, 0x0000_000E_0000_0001, CAPABILITY))
+    services = reader.any.as_list(ours.Anything.new_message().as_reader().services.type)
+    assert services[0].index == 5
+    for value in (reader.any, services):
+        with pytest.raises(TypeError, match="capabilities"):
+            pickle.dumps(value)
