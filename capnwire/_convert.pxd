@@ -11,6 +11,7 @@ from capnwire.wire.reader cimport ListRef, StructRef
 cdef enum:
     VERBOSE = 1
     BASE64 = 2
+    WRAPPED = 4                          # AnyPointers and capabilities by `set_object_wrapper`
 
 cdef object load_data(Arena arena, Segment* segment, const uint8_t* place, Field* field)
 cdef object view_of_data(

@@ -330,8 +330,21 @@ cdef object pointer_to_object(
             return absent_to_object(<ListInfo>field.sub, <Arena>home, NULL, &items, walk)
         return list_to_objects(<ListInfo>field.sub, <Arena>home, &items, walk)
     if kind == INTERFACE:
-        return load_capability(arena, segment, place, field)
-    return any_reader(arena, segment, place, depth)
+        found = load_capability(arena, segment, place, field)
+    else:
+        found = any_reader(arena, segment, place, depth)
+    if walk.options & WRAPPED:
+        return object_wrapper(found, None if field.sub == NULL else <object>field.sub)
+    return found
+
+
+cdef object object_wrapper = None
+
+
+def set_object_wrapper(wrapper):
+    """Say what AnyPointers and capabilities become in dicts: `wrapper(object, interface info)`."""
+    global object_wrapper
+    object_wrapper = wrapper
 
 
 cdef object absent_to_object(

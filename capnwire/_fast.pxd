@@ -40,6 +40,7 @@ cdef object late(str name)
 cdef object get_reader_field(Struct self, Field* field)
 cdef object get_builder_field(Struct self, Field* field)
 cdef int set_builder_field(Struct self, PyObject* value, Field* field) except -1
+cdef object init_field(Struct self, Field* field, object size)
 cdef int stale_error(Struct struct) except -1
 cdef void reader_slots(void** getter) noexcept
 cdef void builder_slots(void** getter, void** setter) noexcept

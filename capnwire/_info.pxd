@@ -49,6 +49,23 @@ cdef struct Field:
     PyObject* owner                # the StructInfo
 
 
+cdef class Face:
+    """What the types of one API have of their own; a registry without one makes native types."""
+
+    cdef readonly object struct_reader   # base classes of the struct types
+    cdef readonly object struct_builder
+    cdef readonly object list_reader     # the classes of lists and enum values
+    cdef readonly object list_builder
+    cdef readonly object enum_value
+    cdef readonly frozenset reader_taken # field names that stay the base classes' attributes
+    cdef readonly frozenset builder_taken
+    cdef object completed                # callable(info), once its types are made
+    cdef void* get_reader                # the slots of fields, as get_reader_field and the others
+    cdef void* get_builder
+    cdef void* set_builder
+    cdef void* get_taken                 # the getter of a field whose name is taken
+
+
 cdef class EnumInfo:
     cdef readonly str name
     cdef readonly object node
@@ -56,6 +73,7 @@ cdef class EnumInfo:
     cdef readonly dict by_name           # name -> EnumValue
     cdef readonly object type            # the namespace that users see
     cdef public object scope             # (registry, key), as a StructInfo's
+    cdef object value_class              # EnumValue or a face's subclass of it
 
 
 cdef class EnumValue:
@@ -78,6 +96,8 @@ cdef class ListInfo:
     cdef uint8_t element_size
     cdef readonly object element_info    # StructInfo, EnumInfo, ListInfo, InterfaceInfo or None
     cdef readonly str element_kind
+    cdef PyObject* reader_type           # the face's list classes; NULL: the native ones
+    cdef PyObject* builder_type
 
 
 cdef class StructInfo:
@@ -102,6 +122,8 @@ cdef class StructInfo:
     cdef readonly object Reader
     cdef readonly object Builder
     cdef object completer                # callable(info): fills the table on first use
+    cdef readonly Face face              # None: the native types
+    cdef public object face_data         # the face's own
     cdef list keep
 
 

@@ -7,6 +7,7 @@ getset a field: 48-byte instances that the collector does not track.
 
 from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
 from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport calloc, free
 
@@ -69,6 +70,10 @@ cdef extern from *:
     static void capnwire_freeze(PyObject* type) {
         ((PyTypeObject*)type)->tp_flags |= Py_TPFLAGS_IMMUTABLETYPE;
     }
+    /* A blank instance; the caller fills every field. */
+    static PyObject* capnwire_allocate(PyObject* type) {
+        return ((PyTypeObject*)type)->tp_alloc((PyTypeObject*)type, 0);
+    }
     static void capnwire_set_call(PyObject* type, void* call) {
         ((PyTypeObject*)type)->tp_vectorcall = (vectorcallfunc)call;
     }
@@ -84,6 +89,7 @@ cdef extern from *:
         void* closure
     object capnwire_make_type(const char* name, object bases, PyGetSetDef* getset, Py_ssize_t size)
     int capnwire_disallow(object type) except -1
+    object capnwire_allocate(object type)
     Py_ssize_t capnwire_basic_size(object type)
     void capnwire_set_call(object type, void* call)
     void capnwire_freeze(object type)
@@ -158,28 +164,47 @@ def _restore_enum(id, raw):
     return (<EnumInfo>info).value(raw)
 
 
+cdef class Face:
+    """The base classes and slots of one API's types; made by the package that has them."""
+
+
+cdef struct RawEnumValue:
+    PyObject head
+    PyObject* info
+    uint32_t raw
+    PyObject* name
+
+
+cdef object new_enum_value(EnumInfo info, uint32_t raw, object name):
+    """A value of the class that the enum's face has for values."""
+    made = capnwire_allocate(info.value_class)
+    cdef RawEnumValue* value = <RawEnumValue*><PyObject*>made
+    Py_INCREF(info)
+    value.info = <PyObject*>info
+    value.raw = raw
+    Py_INCREF(name)
+    value.name = <PyObject*>name
+    return made
+
+
 cdef class EnumInfo:
     """An enum: its node and its values, interned."""
 
-    def __init__(self, str name, node, names, type=None):
-        cdef EnumValue value
+    def __init__(self, str name, node, names, type=None, Face face=None):
         self.name, self.node, self.type = name, node, type
+        self.value_class = EnumValue if face is None else face.enum_value
         values = []
         for raw, text in enumerate(names):
-            value = EnumValue.__new__(EnumValue)
-            value.info, value.raw, value.name = self, raw, text
+            value = new_enum_value(self, raw, text)
             values.append(value)
         self.values = tuple(values)
         self.by_name = {value.name: value for value in values}
 
     def value(self, uint32_t raw):
         """The value with this number, known or not."""
-        cdef EnumValue value
         if raw < <uint32_t>len(self.values):
             return self.values[raw]
-        value = EnumValue.__new__(EnumValue)
-        value.info, value.raw = self, raw
-        return value
+        return new_enum_value(self, raw, None)
 
     def set_type(self, type):
         """Name the namespace through which users see the values."""
@@ -215,7 +240,7 @@ cdef uint8_t[13] FIELD_BITS = [0, 1, 8, 16, 32, 64, 8, 16, 32, 64, 32, 64, 16]
 cdef class ListInfo:
     """The type of a list: what its elements are (`element_kind`, with `element_info`)."""
 
-    def __init__(self, str kind, info=None):
+    def __init__(self, str kind, info=None, Face face=None):
         wanted = ELEMENT_INFOS.get(kind)
         if (info is not None) if wanted is None else not isinstance(info, wanted):
             raise TypeError(f"a list of {kind} cannot be described by {info!r}")
@@ -223,6 +248,9 @@ cdef class ListInfo:
             raise TypeError("the type of a list cannot be changed")
         self.element_kind = kind
         self.element_info = info
+        if face is not None:
+            self.reader_type = <PyObject*>face.list_reader
+            self.builder_type = <PyObject*>face.list_builder
         self.element.kind = KINDS[kind]
         self.element.sub = NULL if info is None else <PyObject*>info
         self.element_size = ELEMENT_SIZES[self.element.kind]
@@ -243,11 +271,11 @@ cdef class ListInfo:
 cdef class StructInfo:
     """The type of a struct or group; `completer(info)` fills the field table on first use."""
 
-    def __init__(self, str name, node, scope, completer, bint is_group=False):
+    def __init__(self, str name, node, scope, completer, bint is_group=False, Face face=None):
         if self.by_name is not None:
             raise TypeError("the type of a struct cannot be changed")
         self.name, self.node, self.scope, self.completer = name, node, scope, completer
-        self.is_group = is_group
+        self.is_group, self.face = is_group, face
         body = node.body
         self.data_words, self.pointer_count = body.data_word_count, body.pointer_count
         self.by_name = {}
@@ -410,9 +438,48 @@ cdef PyGetSetDef* slot_table(StructInfo info, bint building, object base) except
     return table
 
 
+cdef PyGetSetDef* face_slot_table(StructInfo info, Face face, bint building) except NULL:
+    """As `slot_table`, with a face's slots; a field whose name is taken can still be set."""
+    cdef PyGetSetDef* table = <PyGetSetDef*>calloc(info.count + 1, sizeof(PyGetSetDef))
+    cdef uint32_t i
+    if table == NULL:
+        raise MemoryError
+    for i in range(info.count):
+        name = <object>info.fields[i].name
+        encoded = name.encode()
+        info.keep.append(encoded)
+        table[i].name = PyBytes_AS_STRING(encoded)
+        table[i].get = face.get_builder if building else face.get_reader
+        if name in (face.builder_taken if building else face.reader_taken):
+            table[i].get = face.get_taken
+        table[i].set = face.set_builder if building else NULL
+        table[i].closure = &info.fields[i]
+    return table
+
+
+cdef int make_face_types(StructInfo info, Face face) except -1:
+    """A struct's types in a face: each is called as its base class is."""
+    for base, building in ((face.struct_reader, False), (face.struct_builder, True)):
+        made = named_type(
+            base.__name__, base.__module__, (base,), face_slot_table(info, face, building)
+        )
+        made._info = info
+        capnwire_freeze(made)
+        if building:
+            info.Builder = made
+        else:
+            info.Reader = made
+    face.completed(info)
+    info.builder_type = <PyObject*>info.Builder
+    info.reader_type = <PyObject*>info.Reader
+    return 0
+
+
 cdef int make_types(StructInfo info, str qualname, str module) except -1:
     """`Person.Reader` and `Person.Builder`, subclasses of `Person`."""
     cdef PyGetSetDef* getset
+    if info.face is not None:
+        return make_face_types(info, info.face)
     if info.type is None:
         info.type = make_struct_type(info, qualname, module)
     reader_base, builder_base = struct_bases()

@@ -1,5 +1,6 @@
 """Lists in messages: sequences over the wire, with views and bulk conversion."""
 
+from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
 from capnwire._info cimport ListInfo
@@ -24,3 +25,5 @@ cdef class ListBuilder(List):
 cdef object list_reader(ListInfo info, Arena arena, ListRef* ref)
 cdef object list_builder(ListInfo info, BuilderArena arena, ListRef* ref)
 cdef int check_list(List list) except -1
+cdef object element_of(List list, uint32_t index)
+cdef object make_list(PyObject* type, ListInfo info, Arena arena, ListRef* ref)

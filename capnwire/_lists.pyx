@@ -70,11 +70,16 @@ cdef object make_list(PyObject* type, ListInfo info, Arena arena, ListRef* ref):
 
 
 cdef object list_reader(ListInfo info, Arena arena, ListRef* ref):
-    return make_list(<PyObject*>ListReader, info, arena, ref)
+    return make_list(
+        <PyObject*>ListReader if info.reader_type == NULL else info.reader_type, info, arena, ref
+    )
 
 
 cdef object list_builder(ListInfo info, BuilderArena arena, ListRef* ref):
-    return make_list(<PyObject*>ListBuilder, info, arena, ref)
+    return make_list(
+        <PyObject*>ListBuilder if info.builder_type == NULL else info.builder_type, info, arena,
+        ref,
+    )
 
 
 cdef int check_list(List list) except -1:

@@ -1,10 +1,22 @@
 """Whole messages: the functions that other modules call."""
 
-from libc.stdint cimport uint64_t
+from cpython.object cimport PyObject
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from capnwire._fast cimport Struct
 from capnwire._info cimport StructInfo
 from capnwire.wire.arena cimport Arena, BuilderArena
+
+
+cdef class MessageIterator:
+    """Readers over the messages of a buffer, one after the other; they share its pin."""
+
+    cdef StructInfo info
+    cdef object pin, limit, nesting
+    cdef const uint8_t* at
+    cdef uint64_t left
+    cdef uint32_t flags                  # ARENA_* for every message
+
 
 cdef uint64_t first_words(object words) except? 0
 cdef object root_reader(StructInfo info, Arena arena)
@@ -15,4 +27,13 @@ cdef BuilderArena arena_of_root(Struct struct)
 cdef bytes arena_bytes(BuilderArena arena)
 cdef list arena_segments(BuilderArena arena)
 cdef list class_functions(StructInfo info)
+cdef tuple special_arguments(
+    StructInfo info, PyObject** args, Py_ssize_t count, PyObject* names
+)
+cdef object bind_open(
+    str function, PyObject** args, Py_ssize_t count, PyObject* names, tuple allowed, list values
+)
+cdef tuple MESSAGE_ARGUMENTS
+cdef tuple OPEN_ARGUMENTS
+cdef tuple MULTIPLE_ARGUMENTS
 cdef void* type_call() noexcept

@@ -268,11 +268,6 @@ cdef object from_bytes(PyObject* self, PyObject** args, Py_ssize_t count, PyObje
 cdef class MessageIterator:
     """Readers over the messages of a buffer, one after the other; they share its pin."""
 
-    cdef StructInfo info
-    cdef object pin, limit, nesting
-    cdef const uint8_t* at
-    cdef uint64_t left
-
     def __iter__(self):
         return self
 
@@ -288,6 +283,7 @@ cdef class MessageIterator:
             raise ValueError("this iterator is being advanced elsewhere")
         self.at += used
         self.left -= used
+        arena.first.id |= self.flags
         return root_reader(self.info, arena)
 
 

@@ -28,7 +28,49 @@ __all__ = [
 
 
 class KjException(Exception):
-    """The ancestor of every error, so that `except capnp.KjException` keeps its meaning."""
+    """The ancestor of every error, so that `except capnp.KjException` keeps its meaning.
+
+    Its arguments and attributes are pycapnp's: `type` is one of `KjException.Type`, `wrapper` what
+    was given, and `file` and `line` are None.
+    """
+
+    class Type:
+        """What a caller may do about an error."""
+
+        FAILED = "FAILED"
+        OVERLOADED = "OVERLOADED"
+        DISCONNECTED = "DISCONNECTED"
+        UNIMPLEMENTED = "UNIMPLEMENTED"
+        OTHER = "OTHER"
+
+    kind = "FAILED"
+    wrapper: object = None
+    file = line = None
+
+    def __init__(
+        self, message: "str | None" = None, nature: object = None, durability: object = None,
+        wrapper: object = None, type: "str | None" = None,
+    ) -> None:
+        super().__init__(*(() if message is None else (message,)))
+        if wrapper is not None:
+            self.wrapper = wrapper
+        if type is not None:
+            self.kind = type
+
+    @property
+    def type(self) -> str:
+        """FAILED, OVERLOADED, DISCONNECTED, UNIMPLEMENTED or OTHER."""
+        return self.kind
+
+    @property
+    def message(self) -> str:
+        """The text."""
+        return str(self)
+
+    @property
+    def description(self) -> str:
+        """The text."""
+        return str(self)
 
 
 class CapnwireError(KjException):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from _thread import RLock
 
-from capnwire._info import EnumInfo, InterfaceInfo, ListInfo, StructInfo
+from capnwire._info import EnumInfo, Face, InterfaceInfo, ListInfo, StructInfo
 from capnwire.errors import SchemaError
 from capnwire.schema.model import (
     NO_DISCRIMINANT,
@@ -60,6 +60,9 @@ class Registry:
 
     class_maker: Callable[[Registry, StructInfo], type] | None = None
     """Set by the message layer: makes a struct's public class with its nested declarations."""
+
+    face: Face | None = None
+    """Whose types are made: None stands for the native API."""
 
     def __init__(self) -> None:
         self.nodes: dict[int, Node] = {}
@@ -178,13 +181,14 @@ class Registry:
     def _make(self, key: TypeKey) -> StructInfo | EnumInfo | ListInfo | InterfaceInfo:
         kind = key[0]
         if kind == "list":
-            return ListInfo(key[1][0], self.info(key[1]))
+            return ListInfo(key[1][0], self.info(key[1]), self.face)
         node = self.node(key[1])
         if kind == "enum":
             if not isinstance(node.body, EnumBody):
                 raise SchemaError(f"{node.display_name} is used as an enum, but is none")
             enum = EnumInfo(
-                qualified_name(node), node, [entry.name for entry in node.body.enumerants]
+                qualified_name(node), node, [entry.name for entry in node.body.enumerants],
+                face=self.face,
             )
             enum.scope = (self, key)
             return enum
@@ -195,7 +199,7 @@ class Registry:
         if not isinstance(node.body, StructBody):
             raise SchemaError(f"{node.display_name} is used as a struct, but is none")
         return StructInfo(
-            qualified_name(node), node, (self, key), self.complete, node.body.is_group
+            qualified_name(node), node, (self, key), self.complete, node.body.is_group, self.face
         )
 
     def complete(self, info: StructInfo) -> None:
@@ -203,7 +207,7 @@ class Registry:
         with self._lock:
             if info.Reader is not None:
                 return
-            if info.type is None and Registry.class_maker is not None:
+            if info.type is None and self.face is None and Registry.class_maker is not None:
                 Registry.class_maker(self, info)
             node: Node = info.node
             brand: BrandKey = info.scope[1][2]

@@ -1,0 +1,1 @@
+"""Where pycapnp has its extension: `capnp.lib.capnp`."""
