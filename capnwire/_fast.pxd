@@ -1,5 +1,6 @@
 """The compiled face: where one attribute meets wire bytes, and messages are opened and made."""
 
+cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
@@ -11,6 +12,7 @@ from capnwire.wire.arena cimport (
 from capnwire.wire.reader cimport StructRef
 
 
+@cython.no_gc
 cdef class Struct:
     """A struct in a message; its type says which.  48 bytes, not tracked by the collector."""
 
@@ -22,10 +24,12 @@ cdef class Struct:
     cdef uint16_t depth                  # reader: nesting left; builder: BUILDER_* flags
 
 
+@cython.no_gc
 cdef class StructReader(Struct):
     pass
 
 
+@cython.no_gc
 cdef class StructBuilder(Struct):
     pass
 

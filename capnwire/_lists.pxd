@@ -1,5 +1,6 @@
 """Lists in messages: sequences over the wire, with views and bulk conversion."""
 
+cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
@@ -8,16 +9,19 @@ from capnwire.wire.arena cimport Arena, BuilderArena, Segment
 from capnwire.wire.reader cimport ListRef
 
 
+@cython.no_gc
 cdef class List:
     cdef Arena arena
     cdef ListInfo info
     cdef ListRef ref
 
 
+@cython.no_gc
 cdef class ListReader(List):
     pass
 
 
+@cython.no_gc
 cdef class ListBuilder(List):
     pass
 

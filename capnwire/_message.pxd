@@ -18,6 +18,9 @@ cdef class MessageIterator:
     cdef uint32_t flags                  # ARENA_* for every message
 
 
+cdef MessageIterator messages_in(
+    StructInfo info, object buf, object limit, object nesting, uint32_t flags
+)
 cdef uint64_t first_words(object words) except? 0
 cdef object root_reader(StructInfo info, Arena arena)
 cdef object root_builder(StructInfo info, BuilderArena arena)

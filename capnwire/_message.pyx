@@ -294,12 +294,19 @@ cdef object read_multiple_bytes(
     PyObject* self, PyObject** args, Py_ssize_t count, PyObject* names
 ):
     """`Person.read_multiple_bytes(buf, traversal_limit_in_words=None, nesting_limit=None)`."""
-    cdef MessageIterator messages = MessageIterator.__new__(MessageIterator)
-    cdef Pin pin
     values = [None, None, None]
     bind_open("read_multiple_bytes", args, count, names, MULTIPLE_ARGUMENTS, values)
-    buf, messages.limit, messages.nesting = values
-    messages.info = <StructInfo>self
+    return messages_in(<StructInfo>self, values[0], values[1], values[2], 0)
+
+
+cdef MessageIterator messages_in(
+    StructInfo info, object buf, object limit, object nesting, uint32_t flags
+):
+    """The messages of a buffer; each arena gets the ARENA_* `flags`."""
+    cdef MessageIterator messages = MessageIterator.__new__(MessageIterator)
+    cdef Pin pin
+    messages.info, messages.limit, messages.nesting = info, limit, nesting
+    messages.flags = flags
     if type(buf) is bytes:
         messages.pin = buf
         messages.at = <const uint8_t*>PyBytes_AS_STRING(buf)

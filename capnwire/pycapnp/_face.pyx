@@ -6,7 +6,9 @@ pycapnp's names and rules over the native objects: everything that reads or writ
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport (
+    PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer,
+)
 from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
@@ -24,8 +26,8 @@ from capnwire._lists cimport (
     List, ListBuilder, ListReader, check_list, element_of, make_list,
 )
 from capnwire._message cimport (
-    MESSAGE_ARGUMENTS, MULTIPLE_ARGUMENTS, OPEN_ARGUMENTS, MessageIterator, arena_bytes,
-    arena_segments, bind_open, first_words, new_root, root_reader, special_arguments,
+    MESSAGE_ARGUMENTS, MULTIPLE_ARGUMENTS, OPEN_ARGUMENTS, arena_bytes, arena_segments, bind_open,
+    first_words, messages_in, new_root, root_reader, special_arguments,
 )
 from capnwire._python cimport *
 from capnwire.pycapnp._assign cimport assign, assign_dict, assign_element
@@ -201,10 +203,15 @@ cdef class _DataView:
     """The exporter behind a view of a Data: it keeps the struct that gave it."""
 
     cdef object owner
-    cdef object view
+    cdef Py_buffer inner
 
     def __getbuffer__(self, Py_buffer* buffer, int flags):
-        PyObject_GetBuffer(self.view, buffer, flags)
+        PyBuffer_FillInfo(
+            buffer, self, self.inner.buf, self.inner.len, self.inner.readonly, flags
+        )
+
+    def __dealloc__(self):
+        PyBuffer_Release(&self.inner)
 
 
 cdef object data_view(Struct self, object name):
@@ -232,8 +239,9 @@ cdef object data_view(Struct self, object name):
         place = self.data + (self.bits >> 3) + <size_t>field.offset * 8
     view = _DataView.__new__(_DataView)
     view.owner = self
-    view.view = view_of_data(
-        self.arena, self.segment, place, field, isinstance(self, StructBuilder)
+    PyObject_GetBuffer(
+        view_of_data(self.arena, self.segment, place, field, isinstance(self, StructBuilder)),
+        &view.inner, PyBUF_SIMPLE,
     )
     return memoryview(view)
 
@@ -345,7 +353,7 @@ cdef BuilderArena arena_to_write(Struct self):
     if not self.depth & BUILDER_ROOT:
         raise KjException(NOT_THE_ROOT)
     if self.depth & BUILDER_WRITTEN:
-        warn(WRITTEN, stacklevel=2)
+        warn(WRITTEN, stacklevel=1)
     self.depth |= BUILDER_WRITTEN
     return <BuilderArena>self.arena
 
@@ -791,23 +799,9 @@ cdef object read_multiple_bytes(
     PyObject* self, PyObject** args, Py_ssize_t count, PyObject* names
 ):
     """`P.S.read_multiple_bytes(buf, traversal_limit_in_words, nesting_limit)`."""
-    cdef MessageIterator messages = MessageIterator.__new__(MessageIterator)
-    cdef Pin pin
     values = [None, None, None]
     bind_open("read_multiple_bytes", args, count, names, MULTIPLE_ARGUMENTS, values)
-    buf, messages.limit, messages.nesting = values
-    messages.info = <StructInfo>self
-    messages.flags = ARENA_STRICT
-    if type(buf) is bytes:
-        messages.pin = buf
-        messages.at = <const uint8_t*>PyBytes_AS_STRING(buf)
-        messages.left = PyBytes_GET_SIZE(buf)
-    else:
-        pin = pin_of(buf)
-        messages.pin = pin
-        messages.at = <const uint8_t*>pin.view.buf
-        messages.left = pin.view.len
-    return messages
+    return messages_in(<StructInfo>self, values[0], values[1], values[2], ARENA_STRICT)
 
 
 cdef PyMethodDef[3] CLASS_METHODS

@@ -67,8 +67,11 @@ def read_multiple_bytes_packed(
         yield kind.from_bytes(message, limit, nesting)
 
 
-def any_messages_packed(buf: Any, limit: int | None, nesting: int | None) -> Iterator[Any]:
+def any_messages_packed(
+    buf: Any, traversal_limit_in_words: int | None = None, nesting_limit: int | None = None
+) -> Iterator[Any]:
     """The packed messages of a buffer, as AnyPointers."""
+    limit, nesting = traversal_limit_in_words, nesting_limit
     from capnwire.pycapnp.objects import _DynamicObjectReader
 
     view = _bytes_of(buf)

@@ -199,6 +199,7 @@ class _DynamicResizableListBuilder:
             raise KjException(f"{field} is no list of structs, so it cannot be resizable")
         self._message, self._field, self._parent = parent, field, parent
         self._schema = element.element_info
+        self._module = self._schema.scope[0].module_of(self._schema)
         self._list: list[Any] = []
         self._orphans: list[OrphanHolder] = []
         self._finished = False
@@ -207,7 +208,7 @@ class _DynamicResizableListBuilder:
         """A new element, to be filled before `finish()`."""
         if self._finished:
             raise KjException("this list was finished")
-        orphan = new_orphan(self._message, self._schema)
+        orphan = new_orphan(self._message, self._module)
         self._orphans.append(orphan)
         self._list.append(orphan.get())
         return self._list[-1]
