@@ -20,6 +20,8 @@ def _module_names() -> Iterator[str]:
     for found in pkgutil.walk_packages(capnwire.__path__, "capnwire."):
         if not found.name.endswith("__main__"):
             yield found.name
+    # Listing the packages imports the drop-in, which installs its import hook, as pycapnp does.
+    importlib.import_module("capnwire.pycapnp").remove_import_hook()
 
 
 def load(name: str) -> ModuleType:

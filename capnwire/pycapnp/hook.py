@@ -9,17 +9,24 @@ from importlib.machinery import ModuleSpec
 from typing import TYPE_CHECKING
 
 from capnwire.compiler.files import BUNDLED_DIRECTORY, STANDARD_DIRECTORIES
-from capnwire.importer import SUFFIX, _candidates
 from capnwire.pycapnp import parser
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from types import ModuleType
 
 __all__ = ["_Importer", "_Loader", "_capnp_paths", "add_import_hook", "remove_import_hook"]
 
+SUFFIX = "_capnp"
 _capnp_paths = list(STANDARD_DIRECTORIES)
 _PACKAGES = ("capnp.", "capnwire.pycapnp.")
+
+
+def _candidates(directories: Sequence[str], stem: str) -> Iterator[str]:
+    names = dict.fromkeys((stem, stem.replace("_", "-"), stem.replace("_", " ")))
+    for directory in directories:
+        for name in names:
+            yield os.path.join(os.path.abspath(directory or "."), f"{name}.capnp")
 
 
 class _Loader(Loader):
