@@ -105,7 +105,7 @@ cdef class Outbox:
                 self.close_chunk()
                 view = SegmentView.__new__(SegmentView)
                 view.arena, view.base, view.size = arena, segment.head.base, size
-                self.chunks.append(view)
+                self.chunks.append(memoryview(view))
                 self.waiting += size
             elif size:
                 memcpy(self.more(size), segment.head.base, size)
