@@ -30,11 +30,13 @@ class MessageBuilder:
 
     def init_root(self, kind: Any) -> StructBuilder:
         """A new zeroed root struct of a type."""
-        return self._root.init_as_struct(kind)
+        made: StructBuilder = self._root.init_as_struct(kind)
+        return made
 
     def get_root(self, kind: Any) -> StructBuilder:
         """The root struct seen as a type; made when there is none."""
-        return self._root.as_struct(kind)
+        root: StructBuilder = self._root.as_struct(kind)
+        return root
 
     def get_root_as_any(self) -> AnyPointerBuilder:
         """The root pointer."""

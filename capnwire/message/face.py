@@ -26,6 +26,8 @@ from capnwire.wire.packed import pack_segments
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from capnwire._any import AnyPointerBuilder, AnyPointerReader
     from capnwire.message.reflection import StructSchema
 
@@ -142,8 +144,7 @@ def restore_any(
 
 def copy_any(any: AnyPointerBuilder) -> object:
     """A deep copy of an AnyPointer as the root of a new message."""
-    function, arguments = reduce_any(any)
-    return function(*arguments)  # type: ignore[operator]
+    return _again(reduce_any(any))
 
 
 def restore_list(key: tuple[object, ...], segments: list[bytes]) -> object:
@@ -160,8 +161,8 @@ def restore_list(key: tuple[object, ...], segments: list[bytes]) -> object:
     return any_root(segments).as_list(info)
 
 
-def _scalar_list(key: tuple[object, ...]) -> ListInfo:
-    element: tuple[object, ...] = key[1]  # type: ignore[assignment]
+def _scalar_list(key: tuple[Any, ...]) -> ListInfo:
+    element: tuple[Any, ...] = key[1]
     if element[0] == "list":
         return ListInfo("list", _scalar_list(element))
     return ListInfo(element[0])
@@ -169,8 +170,12 @@ def _scalar_list(key: tuple[object, ...]) -> ListInfo:
 
 def copy_list(items: List) -> object:
     """A deep copy of a list as a reader."""
-    function, arguments = reduce_list(items)
-    return function(*arguments)  # type: ignore[operator]
+    return _again(reduce_list(items))
+
+
+def _again(reduced: Any) -> object:
+    function, arguments = reduced
+    return function(*arguments)
 
 
 # ------------------------------------------------------------------ building

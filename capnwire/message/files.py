@@ -49,6 +49,7 @@ class _Source:
         self._chunk = CHUNK
         if isinstance(file, (str, bytes, os.PathLike)):
             file = self._opened = open(file, "rb")  # noqa: SIM115
+        self._take: Any
         if isinstance(file, int):
             self._take = lambda size: os.read(file, size)
         elif hasattr(file, "recv"):
@@ -200,6 +201,7 @@ def _put(file: Any, data: bytes) -> None:
     if hasattr(file, "sendall"):
         file.sendall(data)
         return
+    write: Any
     if isinstance(file, int):
         write = lambda part: os.write(file, part)  # noqa: E731
     elif hasattr(file, "buffer") and hasattr(file, "encoding"):

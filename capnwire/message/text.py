@@ -80,7 +80,7 @@ class _Printer:
             items.append(f"{name} = {text}")
         return f"({self.join(items, indent, bare, record=True)})"
 
-    def list(self, value: Any, info: ListInfo, indent: int, bare: bool) -> str:
+    def sequence(self, value: Any, info: ListInfo, indent: int, bare: bool) -> str:
         kind, sub = _KINDS[info.element_kind], info.element_info
         reader = value.as_reader() if isinstance(value, ListBuilder) else value
         items = [self.value(item, kind, sub, indent + 1, bare=True) for item in reader]
@@ -90,7 +90,7 @@ class _Printer:
         if kind == _KINDS["struct"] or kind == _KINDS["group"]:
             return self.nested(self.struct, value, sub, indent, bare)
         if kind == _KINDS["list"]:
-            return self.nested(self.list, value, sub, indent, bare)
+            return self.nested(self.sequence, value, sub, indent, bare)
         if kind == _KINDS["text"] or kind == _KINDS["data"]:
             return quote(value)
         return scalar_text(value, kind)
@@ -167,7 +167,7 @@ def format_struct(value: Struct | List, *, pretty: bool = True) -> str:
     printer = _Printer(pretty)
     value._check_printable()
     if isinstance(value, List):
-        return printer.list(value, value.type, 1, bare=True)
+        return printer.sequence(value, value.type, 1, bare=True)
     return printer.struct(value, value._info, 1, bare=True)
 
 

@@ -21,7 +21,7 @@ NO_DISCRIMINANT = 0xFFFF
 class _Record:
     """Equality and a readable repr over `__slots__`, without the cost of importing dataclasses."""
 
-    __slots__ = ()
+    __slots__: tuple[str, ...] = ()
     __hash__ = None  # type: ignore[assignment]
 
     def __eq__(self, other: object) -> bool:
@@ -105,8 +105,6 @@ class Value(_Record):
             return False
         # Floats by their bits: NaN is the same default as NaN.
         return self.kind in ("float32", "float64") or self.value == other.value
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 class Annotation(_Record):
