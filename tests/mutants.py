@@ -171,6 +171,35 @@ def mutants(data: bytes, rng: random.Random, per_byte: int) -> Iterator[bytes]:
                 yield data[:at] + bytes([value]) + data[at + 1 :]
 
 
+def changed(data: bytes, rng: random.Random) -> bytes:
+    """One to three bytes changed, or bytes cut out or put in."""
+    for _ in range(rng.choice([1, 1, 1, 2, 3])):
+        at = rng.randrange(len(data))
+        kind = rng.random()
+        if kind < 0.8:
+            value = rng.choice([0, 0xFF, rng.randrange(256), data[at] ^ 1 << rng.randrange(8)])
+            data = data[:at] + bytes([value]) + data[at + 1 :]
+        elif kind < 0.9:
+            data = data[:at] + data[at + rng.choice([1, 2, 8]) :]
+        else:
+            data = data[:at] + rng.randbytes(rng.choice([1, 2, 8])) + data[at:]
+        if not data:
+            return b"\0"
+    return data
+
+
+def changed_again(data: bytes, rng: random.Random) -> bytes:
+    """One more word of the message overwritten: a pointer of some kind, or anything."""
+    at = rng.randrange(len(data) // 8) * 8
+    word = rng.choice([
+        rng.randrange(2**64), rng.randrange(2**8), rng.randrange(4) | rng.randrange(32) << 2,
+        rng.randrange(8) << 32 | rng.randrange(64) << 35 | 1 | rng.randrange(-8, 40) << 2 & 0xFFFFFFFC,
+        rng.randrange(4) << 32 | rng.randrange(4) << 48 | rng.randrange(-40, 40) << 2 & 0xFFFFFFFC,
+        rng.randrange(3) << 32 | rng.randrange(40) << 3 | rng.choice([2, 6]),
+    ])
+    return data[:at] + struct.pack("<Q", word) + data[at + 8 :]
+
+
 # ---------------------------------------------------------------- questions
 
 class Examiner:
