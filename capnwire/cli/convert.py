@@ -96,12 +96,13 @@ def convert_stream(
     """Convert standard input to standard output, message by message."""
     reading: BinaryIO = sys.stdin.buffer
     writing: BinaryIO = sys.stdout.buffer
-    first = _first_chunk(reading)
+    first = _first_chunk(reading, 1 if source in NEEDS_SCHEMA else ENOUGH)
     if not quiet:
         check_format(source, first, kind)
     with Meter(reading, is_quiet=quiet) as meter:
         codec = Codec(
             source, target, kind, short=short, segment_words=segment_words, on_read=meter.advance,
+            before_read=writing.flush,
         )
         try:
             for data in codec.convert(first, reading):
@@ -111,10 +112,14 @@ def convert_stream(
             writing.flush()
 
 
-def _first_chunk(file: BinaryIO) -> bytes:
+ENOUGH = 64
+"""Bytes of a binary message by which its format is judged."""
+
+
+def _first_chunk(file: BinaryIO, enough: int) -> bytes:
     """Enough of the input to judge its format by."""
     first = b""
-    while len(first) < 64:
+    while len(first) < enough:
         more = getattr(file, "read1", file.read)(CHUNK)
         if not more:
             break

@@ -38,17 +38,18 @@ class Codec:
     """Reads messages of one format and writes them in another.
 
     `kind` is the struct type of the messages, None when no format needs it.  `on_read(n)` is told
-    how many bytes were taken from the input.
+    how many bytes were taken from the input; `before_read()` is called before waiting for more.
     """
 
     def __init__(
         self, source: str, target: str, kind: type | None, *, short: bool = False,
         segment_words: int | None = None, on_read: Callable[[int], None] | None = None,
+        before_read: Callable[[], object] | None = None,
     ) -> None:
         self._source, self._target = source, target
         self._kind: Any = kind if kind is not None else _any_struct()
         self._short, self._segment_words = short, segment_words
-        self._on_read = on_read
+        self._on_read, self._before_read = on_read, before_read
         self._json: AnnotatedJson | None = None
         self._text: TextReader | None = None
         if "json" in (source, target):
@@ -83,6 +84,8 @@ class Codec:
             if self._on_read is not None:
                 self._on_read(len(chunk))
             yield chunk
+            if self._before_read is not None:
+                self._before_read()
             chunk = read(CHUNK)
 
     def _framed(self, first: bytes, file: BinaryIO) -> Iterator[Any]:

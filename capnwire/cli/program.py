@@ -41,6 +41,7 @@ class Problem(click.ClickException):
     def __init__(self, text: str, *, hint: bool = True) -> None:
         super().__init__(text)
         self.hint = hint
+        self.ctx: click.Context | None = None
 
 
 class _Common:
@@ -169,7 +170,9 @@ def _help(context: click.Context, name: str | None) -> None:
         return
     command = program.get_command(context, name)
     if command is None:
-        raise Problem(f"{name}: unknown command")
+        problem = Problem(f"{name}: unknown command")
+        problem.ctx = parent
+        raise problem
     click.echo(command.get_help(click.Context(command, info_name=name, parent=parent)))
 
 

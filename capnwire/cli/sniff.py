@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import click
 
@@ -34,7 +35,9 @@ def check_format(name: str, first: bytes, kind: type | None) -> None:
     if not first:
         return
     if _LOOKS[name](first):
-        if name == "flat" and looks_binary(first) and not looks_framed_root(first):
+        if name == "flat" and kind is not None and not fits_type(first, kind) and (
+            looks_binary(first)
+        ):
             click.echo(_WARNING.format(name), err=True)
         return
     said = f'The input is not in "{name}" format.'
@@ -57,9 +60,11 @@ def looks_binary(first: bytes) -> bool:
     return looks_flat(first[at:], segments=count)
 
 
-def looks_framed_root(first: bytes) -> bool:
-    """Whether the first word is a plausible root of a struct with something in it."""
-    return int.from_bytes(first[4:8], "little") & 0xFFFF == 0
+def fits_type(first: bytes, kind: Any) -> bool:
+    """Whether the root pointer of a flat message is that of a struct of this size."""
+    sizes = int.from_bytes(first[4:8], "little")
+    wanted: int = kind._info.data_words | kind._info.pointer_count << 16
+    return sizes == wanted
 
 
 def looks_flat(first: bytes, segments: int = 1) -> bool:

@@ -114,7 +114,7 @@ class OpenedSchema:
         if type is None or diagnostics:
             said = diagnostics[0]
             place = f"{said.start_byte + 1}"
-            if said.end_byte > said.start_byte + 1:
+            if said.end_byte > said.start_byte:
                 place += f"-{said.end_byte}"
             raise NameProblem(f"{name}: {place}: {said.text}")
         key = self.registry.close(type, ())

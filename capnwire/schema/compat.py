@@ -191,7 +191,7 @@ class _Comparison:
     # --- types ----------------------------------------------------------------------------------
 
     def _types(self, mine: Type, its: Type) -> str | None:
-        """Why a change of type breaks; "" when it differs but does not, None when it is the same."""
+        """Why a change of type breaks; "" when it does not, None when there is no change."""
         if mine.kind == its.kind:
             if mine.kind in ("enum", "struct", "interface"):
                 if self.matched.get(mine.type_id) != its.type_id:
@@ -220,9 +220,7 @@ class _Comparison:
             node = self.new.by_id.get(its.type_id)
             body = node.body if node is not None else None
             if isinstance(body, StructBody) and body.fields and mine.kind != "bool":
-                first = min(
-                    self.new.leaves(node, "", {}), key=_ordinal,  # type: ignore[arg-type]
-                )
+                first = min(self.new.leaves(node, "", {}), key=_ordinal)  # type: ignore[arg-type]
                 if first.field.type == mine and first.field.offset == 0:
                     return ""
             return "the struct's first field is of another type"

@@ -58,7 +58,8 @@ class MessageMaker:
         texts = []
         for field in parts:
             if field.type is None:
-                texts.append(f"{field.name} = {self.struct(('struct', field.group_id, key[2]), depth)}")
+                group = self.struct(("struct", field.group_id, key[2]), depth)
+                texts.append(f"{field.name} = {group}")
                 continue
             value = self.value(self.registry.close(field.type, key[2]), depth + 1)
             if value is not None:
@@ -80,7 +81,8 @@ class MessageMaker:
         if kind == "text":
             return quoted(rng.choice(self.texts).encode())
         if kind == "data":
-            return quoted(bytes(rng.choices((0, 1, 0x7F, 0x80, 0xFF, 0x41), k=rng.choice((0, 1, 8, 30)))))
+            return quoted(bytes(rng.choices((0, 1, 0x7F, 0x80, 0xFF, 0x41), k=rng.choice((0, 1, 8,
+                30)))))
         if kind == "enum":
             body = self.registry.node(key[1]).body
             assert isinstance(body, EnumBody)

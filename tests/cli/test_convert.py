@@ -31,7 +31,9 @@ struct Person {
   age @1 :UInt8;
   tags @2 :List(Text);
   color @3 :Color;
-  union { none @4 :Void; nick @5 :Text; boss @17 :Person; inside :group { p @18 :Int8; q @19 :Text; } }
+  union {
+    none @4 :Void; nick @5 :Text; boss @17 :Person; inside :group { p @18 :Int8; q @19 :Text; }
+  }
   g :group { x @6 :Int32; y @7 :Text; }
   any @8 :AnyPointer;
   cap @9 :Service;
@@ -63,7 +65,8 @@ struct Shaped {
   n @5 :Text;
   f @6 :Flat $Json.flatten(prefix = "pre_");
   un :union $Json.flatten() $Json.discriminator() {
-    x @7 :Int32; y @8 :Void; z @9 :Text $Json.name("zed"); fl @11 :Flat $Json.flatten(prefix = "u_");
+    x @7 :Int32; y @8 :Void; z @9 :Text $Json.name("zed");
+    fl @11 :Flat $Json.flatten(prefix = "u_");
   }
   e @10 :Named;
   tagged @12 :Tagged;
@@ -95,14 +98,16 @@ class _Pieces(io.BytesIO):
 def assert_same(ours: bytes, wanted: bytes, about: object) -> None:
     """Without pytest's comparison, which takes minutes for long bytes."""
     if ours != wanted:
-        at = next((i for i, pair in enumerate(zip(ours, wanted)) if pair[0] != pair[1]), -1)
+        at = next((i for i, pair in enumerate(zip(ours, wanted,
+            strict=False)) if pair[0] != pair[1]), -1)
         pytest.fail(
             f"{about}: differs at byte {at}: {ours[max(0, at - 60) : at + 60]!r} "
             f"for {wanted[max(0, at - 60) : at + 60]!r}", pytrace=False,
         )
 
 
-def converted(opened: OpenedSchema, source: str, target: str, type: str, data: bytes, **options: Any) -> bytes:
+def converted(opened: OpenedSchema, source: str, target: str, type: str, data: bytes,
+    **options: Any) -> bytes:
     codec = Codec(source, target, opened.struct(type), **options)
     first = data[:10]
     return b"".join(codec.convert(first, _Pieces(data[10:])))
@@ -165,7 +170,8 @@ def test_streams_of_random_messages_agree(
             assert_same(ours, expected, (target, again))
 
 
-@pytest.mark.parametrize("type", ["Box(Text, Person)", "Box(Text, Person).Inner", "Box(List(Text), Data)"])
+@pytest.mark.parametrize("type", ["Box(Text, Person)", "Box(Text, Person).Inner",
+    "Box(List(Text), Data)"])
 def test_generic_types_agree(
     zoo: tuple[Path, OpenedSchema], capnp_tool: str, rng: random.Random, type: str,
 ) -> None:
@@ -190,7 +196,8 @@ def test_segment_sizes_agree(
     text = "".join(maker.struct(key) for _ in range(5)).encode()
     for target in ("binary", "packed"):
         wanted = reference(
-            capnp_tool, "convert", "--quiet", f"--segment-size={words}", f"text:{target}", str(path),
+            capnp_tool, "convert", "--quiet", f"--segment-size={words}", f"text:{target}",
+            str(path),
             "Person", input=text,
         )
         assert wanted[0] == 0
