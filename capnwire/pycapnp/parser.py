@@ -10,6 +10,7 @@ from weakref import WeakSet
 
 from capnwire._any import any_root
 from capnwire._info import ListInfo
+from capnwire import loader as _schema_source  # noqa: F401 - where schema.capnp comes from
 from capnwire.errors import KjException, SchemaError
 from capnwire.message.nodes import read_node
 from capnwire.pycapnp._face import FACE
@@ -84,21 +85,23 @@ class SchemaParser:
         if not path.endswith(".capnp"):
             raise ValueError(f"File does not end with .capnp, {path}")
         shown = os.path.basename(path) if display_name is None else display_name
-        request = self._parse_disk_file(path, [d for d in imports if os.path.isdir(d)])
+        request, is_known = self._parse_disk_file(path, [d for d in imports if os.path.isdir(d)])
         _rename(request, shown)
-        registry = self._registry_for(request.nodes)
+        registry = self._registry_for(request.nodes, is_known)
         return schema_module(shown, registry, registry.node(request.files[0].id), self, path)
 
-    def _parse_disk_file(self, path: str, imports: Sequence[str | os.PathLike[str]]) -> Request:
-        from capnwire.compiler.driver import compile_files
+    def _parse_disk_file(
+        self, path: str, imports: Sequence[str | os.PathLike[str]]
+    ) -> tuple[Request, bool]:
+        from capnwire.compiler.cache import compile_cached
 
-        return compile_files([path], import_paths=imports, missing_imports="ignore-annotations")
+        return compile_cached(path, imports, "ignore-annotations")
 
-    def _registry_for(self, nodes: list[Node]) -> DropInRegistry:
-        if self._registry is None or not self._registry.accept(nodes):
+    def _registry_for(self, nodes: list[Node], are_checked: bool) -> DropInRegistry:
+        if self._registry is None or not self._registry.accept(nodes, are_checked=are_checked):
             # First use, or a file that has changed since: what was loaded keeps its own types.
             made = DropInRegistry()
-            made.add(nodes)
+            made.add(nodes, are_checked=are_checked)
             _registries.add(made)
             self._registry = made
         return self._registry
