@@ -21,11 +21,12 @@ SOURCES := $(shell find capnwire -name '*.pyx' -o -name '*.pxd')
 STUBS = $(shell find capnwire -name '*.pyx' | sort | sed 's/\.pyx$$//' | while read stem; do \
 	test -f $$stem.pyi && echo $$stem | tr / .; done)
 
-.PHONY: help venv build demo test lint bench bench-quick figures fuzz sanitize package docs clean distclean
+.PHONY: help venv build demo test pycapnp-suite lint bench bench-quick figures fuzz sanitize package docs clean distclean
 
 help:
 	@echo "make demo      write and read 10 000 records, beside JSON"
 	@echo "make test      build, then all tests (PYTEST_ARGS='-k name'; offline: -m 'not network')"
+	@echo "make pycapnp-suite   pycapnp's own tests against capnwire.pycapnp"
 	@echo "make lint      ruff, cython-lint, mypy --strict, stubtest, layering"
 	@echo "make bench     figures beside the peers (BENCH_ARGS='--quick --only rows')"
 	@echo "make figures   all of it, into the table of README.md"
@@ -71,6 +72,10 @@ demo: build
 
 test: build $(VENV)/installed-test
 	$(PY) -m pytest $(PYTEST_ARGS)
+
+# pycapnp's own tests and examples, unmodified, from its source distribution (tests/pycapnp/suite.py).
+pycapnp-suite: build
+	$(PY) tests/pycapnp/suite.py -q
 
 fuzz: build $(VENV)/installed-test
 	$(PY) -m pytest -m "not package and not network" --hypothesis-profile=fuzz --hypothesis-show-statistics $(PYTEST_ARGS)

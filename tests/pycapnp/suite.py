@@ -12,8 +12,11 @@ import sys
 import tarfile
 import venv
 from pathlib import Path
+from xml.etree import ElementTree
 
 RELEASE = "2.2.4"
+PASSING = 143
+EXPECTED_TO_FAIL = "test_client_on_disconnect_memory2"
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "build" / f"pycapnp-suite-{sys.version_info[0]}.{sys.version_info[1]}"
 STAND_IN = '''"""Stands in for pycapnp: every name is capnwire.pycapnp's."""
@@ -77,13 +80,37 @@ def main(arguments: list[str]) -> int:
     run.mkdir(exist_ok=True)
     settings = run / "pytest.ini"
     settings.write_text("[pytest]\nasyncio_mode = auto\n")
+    report = run / "report.xml"
+    report.unlink(missing_ok=True)
     where = dict(os.environ, PYTHONPATH=str(stand_in.parent))
     where.pop("PYTHONHOME", None)
     command = [
-        python, "-m", "pytest", "-c", settings, "--rootdir", home, "-p", "no:cacheprovider", "--timeout", "120",
-        home / "test", *arguments,
+        python, "-m", "pytest", "-c", settings, "--rootdir", home, "-p", "no:cacheprovider",
+        "--timeout", "120", "--junitxml", report, home / "test", *arguments,
     ]
-    return subprocess.run(command, cwd=run, env=where, check=False).returncode
+    code = subprocess.run(command, cwd=run, env=where, check=False).returncode
+    if arguments and not all(argument.startswith("-q") for argument in arguments):
+        return code
+    return verdict(report)
+
+
+def verdict(report: Path) -> int:
+    """0 when every test passed, and the one that pycapnp expects to fail failed only by passing."""
+    passed = 0
+    wrong = []
+    for case in ElementTree.parse(report).iter("testcase"):
+        outcomes = list(case.iter("failure")) + list(case.iter("error")) + list(case.iter("skipped"))
+        name = case.get("name", "")
+        if not outcomes:
+            passed += 1
+        elif name == EXPECTED_TO_FAIL and "XPASS(strict)" in str(outcomes[0].get("message")):
+            print(f"{name}: passes here, where pycapnp's own bug makes it fail")
+        else:
+            wrong.append(name)
+    for name in wrong:
+        print(f"WRONG: {name}")
+    print(f"pycapnp's suite: {passed} of {PASSING} pass")
+    return 0 if passed == PASSING and not wrong else 1
 
 
 if __name__ == "__main__":
