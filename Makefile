@@ -49,6 +49,7 @@ $(VENV)/installed-base: pyproject.toml | $(PY)
 
 # In place and without compiling: the extensions are $(BUILT)'s, which knows what changed.
 $(VENV)/installed-core: $(VENV)/installed-base setup.py
+	$(PY) -m pip uninstall --quiet --yes capnwire # or its old entry points take part in this build
 	CAPNWIRE_WITHOUT_EXTENSIONS=1 PYTHONWARNINGS=ignore $(PY) -m pip install --quiet --no-build-isolation -e .
 	touch $@
 

@@ -32,7 +32,6 @@ RANKS = {
     "pycapnp": 9,
     "importer": 9,
     "cli": 9,
-    "packaging": 9,
     "__main__": 10,
     "": 10,  # capnwire/__init__.py
 }

@@ -7,6 +7,9 @@ With capnwire among the `requires` of `[build-system]`, this in `pyproject.toml`
 
 Each schema file goes into the package with its stub beside it; `modules = true` adds a module with
 the compiled schema inside, `import-paths` names directories for absolute imports.
+
+Setuptools imports this for whatever it builds where capnwire is installed, capnwire itself
+included; so it stands outside the package and imports it only when there is a schema to compile.
 """
 
 from __future__ import annotations
@@ -19,11 +22,6 @@ from typing import TYPE_CHECKING, Any
 from setuptools import Command
 from setuptools.command.build import build
 from setuptools.errors import OptionError, SetupError
-
-from capnwire.compiler.driver import compile_files
-from capnwire.compiler.emit_python import emit_python
-from capnwire.compiler.emit_stubs import emit_stubs, module_path
-from capnwire.errors import CompileError
 
 if TYPE_CHECKING:
     from setuptools import Distribution
@@ -96,6 +94,11 @@ class BuildStubs(Command):  # type: ignore[misc]
         schemas = self.get_source_files()
         if not schemas:
             return
+        from capnwire.compiler.driver import compile_files
+        from capnwire.compiler.emit_python import emit_python
+        from capnwire.compiler.emit_stubs import emit_stubs
+        from capnwire.errors import CompileError
+
         root = self._root or os.curdir
         try:
             request = compile_files(
@@ -135,7 +138,11 @@ class BuildStubs(Command):  # type: ignore[misc]
             base = os.path.join(self.build_lib, directory)
         os.makedirs(base or os.curdir, exist_ok=True)
         name = os.path.basename(schema)
-        return os.path.join(base, module_path(name) + suffix if suffix else name)
+        if suffix:
+            from capnwire.schema.registry import module_name_of
+
+            name = module_name_of(name) + suffix
+        return os.path.join(base, name)
 
     def get_source_files(self) -> list[str]:
         """The schema files."""
