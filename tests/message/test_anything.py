@@ -149,7 +149,7 @@ def test_capability_fields_read_none_or_what_is_not_resolved(ours: Any, framed: 
     for refuse in (pickle.dumps, lambda it: it.to_canonical()):
         with pytest.raises((TypeError, EncodeError), match="capabilit"):
             refuse(reader)
-    with pytest.raises(EncodeTypeError, match="a capability is wanted"):
+    with pytest.raises(EncodeTypeError, match="a capability.* is wanted"):
         builder.service = 5
 
 
