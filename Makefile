@@ -21,7 +21,7 @@ SOURCES := $(shell find capnwire -name '*.pyx' -o -name '*.pxd')
 STUBS = $(shell find capnwire -name '*.pyx' | sort | sed 's/\.pyx$$//' | while read stem; do \
 	test -f $$stem.pyi && echo $$stem | tr / .; done)
 
-.PHONY: help venv build demo test pycapnp-suite lint bench bench-quick figures fuzz sanitize package docs clean distclean
+.PHONY: help venv build demo test pycapnp-suite lint bench bench-quick figures fuzz peers sanitize package docs clean distclean
 
 help:
 	@echo "make demo      write and read 10 000 records, beside JSON"
@@ -32,6 +32,7 @@ help:
 	@echo "make figures   all of it, into the table of README.md"
 	@echo "make fuzz      the property tests, 50 times as long"
 	@echo "make sanitize  the tests on extensions built with ASan and UBSan"
+	@echo "make peers     the programs of other implementations that RPC is tested against"
 	@echo "make package   sdist and wheel, built and installed into an empty venv"
 	@echo "make docs      HTML into docs/_build"
 	@echo "make clean     remove what the build made (distclean: and $(VENV))"
@@ -78,6 +79,10 @@ test: build $(VENV)/installed-test
 pycapnp-suite: build
 	$(PY) tests/pycapnp/suite.py -q
 
+# What cannot be built is named at the end; its tests then skip (tests/peers/README.md).
+peers: $(VENV)/installed-test
+	$(MAKE) --silent -f tests/peers/Makefile VENV=$(abspath $(VENV)) JOBS=$(JOBS)
+
 fuzz: build $(VENV)/installed-test
 	$(PY) -m pytest -m "not package and not network" --hypothesis-profile=fuzz --hypothesis-show-statistics $(PYTEST_ARGS)
 
@@ -119,7 +124,7 @@ sanitize: build $(VENV)/installed-test
 		LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
 		ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 		UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
-		PYTHONMALLOC=malloc PYTHONPATH=. CAPNWIRE_SANITIZED=1 \
+		PYTHONMALLOC=malloc PYTHONPATH=. CAPNWIRE_SANITIZED=1 CAPNWIRE_PEERS=$(abspath build/peers) \
 		$(abspath $(PY)) -m pytest -p no:cacheprovider --capture=sys -m "not package and not slow and not network" $(SANITIZE_ARGS)
 
 clean:
