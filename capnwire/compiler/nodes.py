@@ -290,7 +290,7 @@ class NodeBuilder(StructHost):
             text = expression_text(expr)
             source.error(expr.start, expr.end, f"'{text}' is not an annotation.")
             return None
-        node = self.session.finished(found.unit)
+        node = self.session.started(found.unit)
         if node is None:
             return None
         body = node.body

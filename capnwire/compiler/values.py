@@ -12,7 +12,7 @@ from struct import Struct
 from capnwire.compiler.names import Names, Unit, expression_text
 from capnwire.compiler.syntax import Expression, Name
 from capnwire.compiler.types import bind_type, type_text
-from capnwire.schema.model import ConstBody, Node, StructBody, Type, Value
+from capnwire.schema.model import NO_DISCRIMINANT, ConstBody, Node, StructBody, Type, Value
 
 _RANGES = {
     "int8": (-(1 << 7), (1 << 7) - 1), "int16": (-(1 << 15), (1 << 15) - 1),
@@ -197,6 +197,7 @@ class Evaluator:
 
     def evaluate(self, expr: Expression, type: Type) -> object:
         """The tree of an expression of that type, or FAILED after reporting an error."""
+        self._start(type)
         found = self._found(expr, type)
         if isinstance(found, _Failed):
             return found
@@ -209,6 +210,32 @@ class Evaluator:
             if wrapped is not None:
                 return wrapped
         return self.mismatch(expr, type)
+
+    def _start(self, type: Type) -> None:
+        """Start the node of a type.
+
+        When the reference does so shows in the order of a file's identifiers.
+        """
+        while type.element is not None:
+            type = type.element
+        if type.type_id:
+            self.session.schema(type.type_id)
+
+    def _start_group(self, group_id: int) -> None:
+        """Start the nodes of what a group holds, all of which the reference clears before use."""
+        node = self.session.schema(group_id)
+        if node is None:
+            return
+        body = node.body
+        assert isinstance(body, StructBody)
+        fields = body.fields or []
+        first = [field for field in fields if field.discriminant_value == 0]
+        others = [field for field in fields if field.discriminant_value == NO_DISCRIMINANT]
+        for field in first + others:
+            if field.type is not None:
+                self._start(field.type)
+            else:
+                self._start_group(field.group_id)
 
     # --- what an expression is, before looking whether it fits ------------------------------
 
@@ -420,6 +447,7 @@ class Evaluator:
                 tree[name.text] = raw
 
     def _group(self, expr: Expression, type: Type) -> object:
+        self._start_group(type.type_id)
         found = self._found(expr, type)
         if isinstance(found, _Failed):
             return found

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import random
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -14,15 +16,17 @@ from capnwire.compiler.emit_request import emit_request
 from capnwire.errors import CompileError
 from capnwire.schema.model import ConstBody, StructBody
 from tests.compiler.features import FEATURES
-from tests.compiler.random_schemas import make_schema
+from tests.compiler.random_schemas import make_batch, make_schema
 from tests.compiler.reference import FILE_ID, STD, Check, Reference, assert_equal, plain
+from tests.conftest import REQUIRE_PEERS, lack
 
 BUNDLED = [
     "capnp/c++.capnp", "capnp/schema.capnp", "capnp/rpc.capnp", "capnp/rpc-twoparty.capnp",
     "capnp/persistent.capnp", "capnp/stream.capnp", "capnp/compat/json.capnp",
 ]
-RANDOM_COUNT = int(os.environ.get("CAPNWIRE_RANDOM_SCHEMAS") or 200)
+RANDOM_COUNT = int(os.environ.get("CAPNWIRE_RANDOM_SCHEMAS") or (5000 if REQUIRE_PEERS else 300))
 BATCH = 50
+DEBIAN_TOOL = "/usr/bin/capnp"
 
 
 @pytest.mark.parametrize("name", BUNDLED)
@@ -80,26 +84,52 @@ def test_feature_compiles_as_the_reference_compiles_it(
     check_same(tmp_path, [next(iter(FEATURES[name]))])
 
 
-@pytest.mark.parametrize("batch", range((RANDOM_COUNT + BATCH - 1) // BATCH))
+@pytest.mark.parametrize(
+    "count",
+    [pytest.param(50, id="few"), pytest.param(RANDOM_COUNT, id="many", marks=pytest.mark.slow)],
+)
 def test_random_schemas_compile_as_the_reference_compiles_them(
     reference: Reference, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rng: random.Random,
-    batch: int,
+    capsys: pytest.CaptureFixture[str], count: int,
 ) -> None:
-    seed = rng.getrandbits(32)
-    names = []
-    for index in range(min(BATCH, RANDOM_COUNT - batch * BATCH)):
-        names.append(f"random{index}.capnp")
-        (tmp_path / names[-1]).write_text(make_schema(f"{seed}:{index}"))
-    print(f"seed {seed}")
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CAPNP_IGNORE_ISSUE_344", "1")
-    outcome = reference.run(tmp_path, names, options=[f"-I{STD}"])
-    assert outcome.request, outcome.messages[:5]
-    ours = compile_files(names, ignore_issue_344=True)
-    ours.version = reference.read_version(outcome.request)
-    if emit_request(ours) != outcome.request:
-        assert_equal(reference.read(outcome.request), ours)
-        pytest.fail("the models are equal, but the bytes are not")
+    compare_random_schemas(reference, tmp_path, monkeypatch, rng, count, profile="current")
+    with capsys.disabled():
+        print(f"\n  {count} random schemas give the same bytes", end=" ")
+
+
+def test_random_schemas_in_the_old_profile_are_those_of_an_old_tool(
+    pycapnp: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rng: random.Random,
+) -> None:
+    if not os.path.exists(DEBIAN_TOOL):
+        lack("the Debian package capnproto is not installed")
+    reference = Reference(DEBIAN_TOOL, pycapnp)
+    monkeypatch.setenv("CAPNP_IGNORE_ISSUE_344", "1")
+    compare_random_schemas(reference, tmp_path, monkeypatch, rng, 100, profile="1.0")
+
+
+def compare_random_schemas(
+    reference: Reference, directory: Path, monkeypatch: pytest.MonkeyPatch, rng: random.Random,
+    count: int, *, profile: str,
+) -> None:
+    """Compile batches with both compilers at the same time; the requests must be the same bytes."""
+    with ThreadPoolExecutor(1) as pool:
+        for start in range(0, count, BATCH):
+            seed = rng.getrandbits(32)
+            print(f"seed {seed}")
+            folder = directory / str(start)
+            folder.mkdir()
+            size = min(BATCH, count - start)
+            names = make_batch(seed, size, folder, for_old_tools=profile == "1.0")
+            running = pool.submit(reference.run, folder, names, options=[f"-I{STD}"])
+            monkeypatch.chdir(folder)
+            ours = compile_files(names, profile=profile)
+            outcome = running.result()
+            assert outcome.request, outcome.messages[:5]
+            ours.version = reference.read_version(outcome.request)
+            if emit_request(ours) != outcome.request:
+                assert_equal(reference.read(outcome.request), ours)
+                pytest.fail("the models are equal, but the bytes are not")
 
 
 def test_source_prefix_is_cut_off_file_names(check_same: Check, tmp_path: Path) -> None:
