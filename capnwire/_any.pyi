@@ -74,7 +74,7 @@ class AnyPointerBuilder:
         """The capability as a client of the interface `type`, or None when null."""
 
     def set(self, value: Any) -> None:
-        """Store a copy of a struct, list, text, bytes, capability or other AnyPointer; None clears."""
+        """Store a copy of a struct, list, text, bytes, AnyPointer or capability; None clears."""
 
     def set_as_text(self, text: str) -> None:
         """Store a Text."""
@@ -101,7 +101,7 @@ class AnyPointerBuilder:
 
     def __copy__(self, /) -> Self: ...
     def __deepcopy__(self, memo: Any) -> Self: ...
-    def __hash__(self) -> NoReturn: ...  # type: ignore[override]
+    def __hash__(self) -> NoReturn: ...
 
 @final
 class UnresolvedCapability:
@@ -141,7 +141,7 @@ def set_capability_hooks(
 
 
 def new_orphan(message: StructBuilder, type: Any, size: int | None = None) -> OrphanHolder:
-    """A new zeroed struct or list of `size` in the message of a builder, which no pointer names yet."""
+    """A new zeroed struct, or list of `size`, in a builder's message, which nothing names yet."""
 
 def any_root(
     segments: Sequence[Buffer], traversal_limit_in_words: int | None = None,

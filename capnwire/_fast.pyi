@@ -35,7 +35,7 @@ class Struct:
     # The class functions of a schema's types; bare `Struct` has none of them.
     _info: StructInfo
     new_message: Callable[..., Any]
-    """`new_message(num_first_segment_words=None, allocate_seg_callable=None, **fields)`: a builder."""
+    """`new_message(num_first_segment_words=None, allocate_seg_callable=None, **fields)`."""
     from_bytes: Callable[..., Any]
     """`from_bytes(buf, traversal_limit_in_words=None, nesting_limit=None, builder=False)`."""
     read_multiple_bytes: Callable[..., Iterator[Any]]
@@ -57,8 +57,9 @@ class Struct:
     def schema(self) -> Any:
         """The schema of the struct's type."""
 
+    def _check_printable(self, /) -> None: ...
     def has(self, name: str) -> bool:
-        """Whether a field is set: a pointer that is not null; a data field, always; a member, if active.
+        """Whether a field is set: a pointer that is not null, an active member, any data field.
 
         Raises:
             AttributeError: there is no such field.
@@ -69,7 +70,7 @@ class Struct:
     def to_dict(
         self, verbose: bool = False, ordered: bool = False, encode_bytes_as_base64: bool = False
     ) -> dict[str, Any]:
-        """Everything in the struct as a dict: the active union member first, then the fields in order.
+        """Everything in the struct as a dict: the active union member, then the fields in order.
 
         Raises:
             DecodeError: something in it is wrong, or it makes more objects than its bytes pay for.
@@ -106,7 +107,7 @@ class Struct:
         """As `as_builder`."""
 
     def to_bytes(self, /) -> bytes:
-        """The struct as a framed message; what is not the root of its message is copied into one."""
+        """The struct as a framed message; what is no root is copied into a message of its own."""
 
     def to_segments(self, /) -> list[bytes]:
         """The segments of the message."""
@@ -239,7 +240,7 @@ class StructBuilder(Struct):
     def is_root(self) -> bool:
         """Whether this is the root struct of its message."""
 
-    def __hash__(self) -> NoReturn: ...  # type: ignore[override]
+    def __hash__(self) -> NoReturn: ...
 
 __pyx_capi__: dict[str, object]
 __test__: dict[str, str]

@@ -14,6 +14,7 @@ from capnwire._info import ListInfo
 class List(Buffer):
     """A list in a message: the common half of readers and builders; a Sequence."""
 
+    def _check_printable(self, /) -> None: ...
     def __len__(self) -> int: ...
     @overload
     def __getitem__(self, index: SupportsIndex, /) -> Any: ...
@@ -57,7 +58,7 @@ class ListBuilder(List):
     def __setitem__(self, index: Any, value: Any, /) -> None: ...
     def _set(self, index: Any, value: Any) -> None: ...
     def init(self, index: int, size: int | None = None) -> Any:
-        """Start an element anew: a list of `size`, a Text or Data of `size` bytes, or a zeroed struct."""
+        """Start an element anew: a list of `size`, a blob of `size` bytes, or a zeroed struct."""
 
     def disown(self, index: int) -> OrphanHolder:
         """Take the object of a pointer element out of the message; the element becomes null."""

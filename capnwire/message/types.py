@@ -159,7 +159,8 @@ class InterfaceType:
         if name not in ("Server", "Client"):
             raise AttributeError(f"an interface has no declaration {name!r}")
         service = service_module()
-        made: type = (service.server_class if name == "Server" else service.client_class)(self._info)
+        make = service.server_class if name == "Server" else service.client_class
+        made: type = make(self._info)
         return made
 
     @property
