@@ -120,3 +120,31 @@ def test_stubs_of_random_schemas_are_right(tmp_path: Path, rng: random.Random) -
     _, output = mypy(tmp_path, *names)
     for name in names:
         assert not complaints(output, name), output
+
+
+def test_right_programs_run(folder: Path) -> None:
+    for name in ("calc.capnp", "other.capnp"):
+        shutil.copy(HERE / name, folder / name)
+    program = (
+        "import asyncio, sys, typing\n"
+        "typing.assert_type = lambda value, kind: value\n"
+        "import capnwire\n"
+        "capnwire.add_import_hook()\n"
+        "open('file', 'wb').write(__import__('calc_capnp').Person.new_message().to_bytes())\n"
+        "import right\n"
+        "person = right.building()\n"
+        "right.constants()\n"
+        "person.nick = 'x'\n"
+        "assert right.reading(person.to_bytes()) == 'x'\n"
+        "right.takes_readers(person.as_reader(), person.as_reader())\n"
+        "from capnwire.aio.network import memory_pair\n"
+        "async def call():\n"
+        "    here, there = memory_pair(None, right.Plain())\n"
+        "    await right.calling(here.bootstrap(right.calc_capnp.Calculator))\n"
+        "asyncio.run(call())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program], cwd=folder, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]

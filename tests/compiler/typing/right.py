@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import assert_type
+from typing import Any, assert_type
 
 import calc_capnp
 import other_capnp
@@ -89,7 +89,7 @@ def building() -> calc_capnp.Person.Builder:
     person.from_dict({"name": "x"})
     assert_type(person.copy(), calc_capnp.Person.Builder)
     assert_type(calc_capnp.Person.read_multiple(open("file", "rb")).__next__().name, str)
-    assert_type(calc_capnp.Person.from_bytes(b"", builder=True), calc_capnp.Person.Builder)
+    assert_type(calc_capnp.Person.from_bytes(person.to_bytes(), builder=True), calc_capnp.Person.Builder)
     return person
 
 
@@ -115,8 +115,13 @@ class Plain(calc_capnp.Calculator.Server):
     async def person(self, p: calc_capnp.Person.Reader) -> calc_capnp.Person.Builder:
         return p.as_builder()
 
-    def sub(self, context: object) -> None:
-        return None
+    def sub(self) -> tuple[Plain, calc_capnp.Person.Builder]:
+        person = calc_capnp.Person.new_message(boss={"calc": Plain()})
+        person.calc = Plain()
+        return Plain(), person
+
+    async def byStruct(self, context: Any) -> None:
+        context.results.init("box").init("it").name = context.params.name
 
     async def write(self, data: bytes) -> None:
         return None
