@@ -92,7 +92,7 @@ package: build $(VENV)/installed-test
 lint: build $(VENV)/installed-lint $(VENV)/installed-test
 	$(PY) -m ruff check .
 	PATH="$(abspath $(VENV))/bin:$$PATH" $(VENV)/bin/cython-lint capnwire
-	$(PY) -m mypy --strict capnwire
+	$(PY) -m mypy --strict capnwire capnwire_setuptools.py
 	@set -e; for module in $(STUBS); do \
 		echo stubtest $$module; \
 		$(PY) -m mypy.stubtest --concise --allowlist tests/stubtest-allowlist.txt --ignore-unused-allowlist $$module; \
