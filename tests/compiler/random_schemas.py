@@ -112,9 +112,9 @@ class SchemaMaker:
         for number, (file, other) in enumerate(self.neighbours):
             parts.append(self.imported(f"Other{number}", file, other))
         # Structs that others name before they stand there.
-        later = [self.name("Later") for _ in range(self.rng.randrange(3))]
+        later = [self.name("Later") for _ in range(self.rng.choice((0, 0, 1, 2)))]
         self.structs += later
-        made = [self.declaration(0) for _ in range(self.rng.randint(1, 5))]
+        made = [self.declaration(0) for _ in range(self.rng.choice((1, 1, 2, 3, 5)))]
         made += [self.struct(0, name) for name in later]
         if self.chance(0.3):
             applied = self.annotations("file").replace("$aVoid ", "")
@@ -177,7 +177,8 @@ class SchemaMaker:
                 '$aText("x")', "$aVoid", "$aInt(-5)", "$aInt(.number)",
                 '$aPoint(x = 5, name = "q")',
                 "$aPoint(.origin)", "$aList([1, 2, 0xff])", "$aColor(green)", "$aVoid $aInt(3)",
-                '$aGeneric(value = "t", inner = (t = "v", u = 0x"00 ff"))', "$aPoint(7)" if self.short else "$aVoid",
+                '$aGeneric(value = "t", inner = (t = "v", u = 0x"00 ff"))',
+                "$aPoint(7)" if self.short else "$aVoid",
             )
         )
 
@@ -293,7 +294,8 @@ class SchemaMaker:
         if type == "Empty":
             return "()"
         if type == "TextBox":
-            return rng.choice(('(value = "v")', '(inner = (t = "t", u = "u"), plain = -1)', '"w"' if self.short else "()"))
+            whole = ('(value = "v")', '(inner = (t = "t", u = "u"), plain = -1)')
+            return rng.choice((*whole, '"w"' if self.short else "()"))
         if type == "AnyPointer":
             return rng.choice((".origin", ".words"))
         if type in self.fields and depth < 3:
