@@ -5,7 +5,8 @@ comes last and is always there.  This is for interchange with other implementati
 the compact encoding that this package serves its own types with.
 Spec: tool.md, JSON codec; json.capnp.
 
-Surrogate pairs are joined, and numbers keep all their digits; the reference does neither.
+Surrogate pairs are joined, numbers keep all their digits, and a union's tag may stand anywhere
+among the names; the reference does none of that.
 """
 
 from __future__ import annotations
@@ -179,20 +180,23 @@ class AnnotatedJson:
         if not isinstance(value, _Object):
             raise DecodeError(f"an object is wanted for {plan.where}, not {_said(value)}")
         waiting: list[tuple[str, object]] = list(value)
-        seen: set[int] = set()
+        seen: set[str] = set()
         while True:
             left = [
                 (name, item) for name, item in waiting
-                if not self._set(struct, plan, name, item, seen)
+                if not self._set(struct, plan, name, item, seen, "")
             ]
             if not left or len(left) == len(waiting):
                 return
             waiting = left
 
     def _set(
-        self, struct: Any, plan: _Plan, name: str, value: object, seen: set[int]
+        self, struct: Any, plan: _Plan, name: str, value: object, seen: set[str], path: str
     ) -> bool:
-        """Set what a name stands for; False when the union's tag must come first."""
+        """Set what a name stands for; False when the union's tag must come first.
+
+        `seen` holds the flattened structs, by the `path` to them, whose tags have come.
+        """
         place = plan.places.get(name)
         if place is None:
             return True
@@ -202,20 +206,19 @@ class AnnotatedJson:
                 raise DecodeError(f"a string is wanted for {plan.where}.{name}, not {_said(value)}")
             chosen = plan.tags.get(value)
             if chosen is not None:
-                struct.clear(chosen.name) if chosen.kind != "group" else struct.init(chosen.name)
-                if chosen.kind not in ("group", "void"):
+                # A member that is active already may have been set: names have no order.
+                if plan.union.get(_discriminant(struct)) is not chosen:
                     _activate(struct, chosen)
-                elif chosen.kind == "void":
-                    struct[chosen.name] = None
-                seen.add(id(plan))
+                seen.add(path)
             return True
         if kind == _PLAIN:
             self._store(struct, member, value, f"{plan.where}.{name}")
             return True
         if kind == _FLAT:
             inner = _mutable(struct, member)
-            return self._set(inner, member.flat, name[len(member.prefix):], value, seen)
-        if id(plan) not in seen:
+            rest = name[len(member.prefix):]
+            return self._set(inner, member.flat, rest, value, seen, f"{path}.{member.name}")
+        if path not in seen:
             return False
         active = plan.union[_discriminant(struct)]
         if kind == _VALUE:
@@ -224,7 +227,8 @@ class AnnotatedJson:
         if active.flat is None or not name.startswith(active.prefix):
             return True
         inner = _mutable(struct, active)
-        return self._set(inner, active.flat, name[len(active.prefix):], value, seen)
+        rest = name[len(active.prefix):]
+        return self._set(inner, active.flat, rest, value, seen, f"{path}.{active.name}")
 
     def _store(self, struct: Any, member: _Member, value: object, where: str) -> None:
         kind = member.kind
@@ -554,8 +558,13 @@ def _discriminant(struct: Any) -> int:
 
 
 def _activate(struct: Any, member: _Member) -> None:
-    """Make a pointer field null; a union's member is the active one then."""
-    struct.clear(member.name)
+    """Give a field its default; a union's member is the active one then."""
+    if member.kind == "group":
+        struct.init(member.name)
+    elif member.kind == "void":
+        struct[member.name] = None
+    else:
+        struct.clear(member.name)
 
 
 def _mutable(struct: Any, member: _Member) -> Any:

@@ -644,3 +644,36 @@ def test_compat_of_the_real_world(folder: Path) -> None:
     (folder / "bad.capnp").write_text("struct")
     assert ours("compat", "t.capnp", "bad.capnp").code == 1
     assert ours("compat", "t.capnp").code == 1
+
+
+# --- the progress bar ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [[], ["--quiet"]])
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_bar_is_drawn_on_a_terminal_only(
+    folder: Path, options: list[str], terminal: bool
+) -> None:
+    pty = pytest.importorskip("pty")
+    text = b'(name = "' + b"x" * 900 + b'", age = 7)\n'
+    (folder / "many").write_bytes(text * 3000)
+    program = (
+        "import sys\n"
+        "from capnwire.cli import progress, program\n"
+        "progress.SOON_S = 0\n"
+        f"sys.exit(program.run(['convert', *{options}, 'text:binary', 't.capnp', 'P']))\n"
+    )
+    ours_end, its_end = pty.openpty() if terminal else os.pipe()
+    with (folder / "many").open("rb") as file:
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", program], stdin=file, stderr=its_end,
+            stdout=subprocess.PIPE, check=False, env={**os.environ, "TERM": "xterm"},
+        )
+    os.write(its_end, b"<end>")
+    os.close(its_end)
+    said = b""
+    while b"<end>" not in said:
+        said += os.read(ours_end, 65536)
+    os.close(ours_end)
+    assert done.returncode == 0
+    assert (b"messages" in said) == (terminal and not options), said
