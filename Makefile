@@ -8,6 +8,7 @@ PYTHON ?= python3
 VENV ?= .venv
 JOBS ?= 2
 PYTEST_ARGS ?=
+MUTANTS ?= 1000000
 BENCH ?= codec
 BENCH_ARGS ?=
 
@@ -30,7 +31,7 @@ help:
 	@echo "make lint      ruff, cython-lint, mypy --strict, stubtest, layering"
 	@echo "make bench     figures beside the peers (BENCH_ARGS='--quick --only rows')"
 	@echo "make figures   all of it, into the table of README.md"
-	@echo "make fuzz      the property tests, 50 times as long"
+	@echo "make fuzz      the property tests, 50 times as long, and $(MUTANTS) changed messages"
 	@echo "make sanitize  the tests on extensions built with ASan and UBSan"
 	@echo "make peers     the programs of other implementations that RPC is tested against"
 	@echo "make package   sdist and wheel, built and installed into an empty venv"
@@ -84,7 +85,7 @@ peers: $(VENV)/installed-test
 	$(MAKE) --silent -f tests/peers/Makefile VENV=$(abspath $(VENV)) JOBS=$(JOBS)
 
 fuzz: build $(VENV)/installed-test
-	$(PY) -m pytest -m "not package and not network" --hypothesis-profile=fuzz --hypothesis-show-statistics $(PYTEST_ARGS)
+	CAPNWIRE_MUTANTS=$(MUTANTS) $(PY) -m pytest -m "not package and not network" --hypothesis-profile=fuzz --hypothesis-show-statistics $(PYTEST_ARGS)
 
 package: build $(VENV)/installed-test
 	$(PY) -m pytest -m package $(PYTEST_ARGS)

@@ -283,6 +283,7 @@ cdef class AnyPointerBuilder:
         """A new zeroed list of `size` elements."""
         cdef ListInfo info = list_info(type)
         cdef ListRef items
+        size = PyNumber_Index(<PyObject*>size)
         if size < 0:
             raise EncodeError(f"a list has no size of {size}", value=size)
         new_list(self.arena, self.segment, check_any(self), info, size, &items)
@@ -616,6 +617,7 @@ cdef OrphanHolder orphan_in(BuilderArena arena, object type, object size):
         holder.info = info
         return holder
     items = list_info(type)
+    size = PyNumber_Index(<PyObject*>size)
     if size < 0:
         raise EncodeError(f"a list has no size of {size}", value=size)
     if items.element.kind == STRUCT:
@@ -641,6 +643,7 @@ def any_root(segments, traversal_limit_in_words=None, nesting_limit=None):
 
 def new_any_root(num_first_segment_words=1024, allocate_seg_callable=None):
     """The root pointer of a new, empty message."""
+    num_first_segment_words = PyNumber_Index(<PyObject*>num_first_segment_words)
     if not 0 <= num_first_segment_words <= 0x1FFFFFFF:
         raise ValueError(
             f"num_first_segment_words is {num_first_segment_words}, but must be 0 to 536870911"

@@ -463,6 +463,7 @@ cdef int check_printable(Arena arena) except -1:
     cdef int64_t most
     if isinstance(arena, BuilderArena):
         return 0
+    check_open(arena)
     most = max(<int64_t>message_words(arena) + 1, <int64_t>MAX_PRINTED_WORDS)
     if count_traversal(arena, most) < 0:
         raise LimitError(

@@ -490,6 +490,8 @@ cdef int close_arena(Arena arena) except -1:
         return 0
     arena.first.base = NULL
     arena.first.words = 0
+    # Whoever is in the middle of reading looks for no other segment either.
+    arena.first.id = (arena.first.id & ~<uint32_t>ARENA_COUNT_MASK) | 1
     arena.pin = None
     return 0
 
@@ -641,7 +643,7 @@ cdef object size_of(object size, StructInfo info, str name):
         raise EncodeTypeError(
             f"{info.name}.{name} needs a size", struct=info.name, field=name
         )
-    size = size.__index__()
+    size = PyNumber_Index(<PyObject*>size)
     if size < 0 or size > 0x1FFFFFFF:
         raise EncodeError(
             f"{info.name}.{name}: a size of 0 to 536870911 is wanted, not {size}",

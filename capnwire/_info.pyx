@@ -134,16 +134,16 @@ cdef class EnumValue:
         return NotImplemented
 
     def __lt__(self, other):
-        return self.raw < other.__index__()
+        return self.raw < other.__index__() if hasattr(other, "__index__") else NotImplemented
 
     def __le__(self, other):
-        return self.raw <= other.__index__()
+        return self.raw <= other.__index__() if hasattr(other, "__index__") else NotImplemented
 
     def __gt__(self, other):
-        return self.raw > other.__index__()
+        return self.raw > other.__index__() if hasattr(other, "__index__") else NotImplemented
 
     def __ge__(self, other):
-        return self.raw >= other.__index__()
+        return self.raw >= other.__index__() if hasattr(other, "__index__") else NotImplemented
 
     def __reduce__(self):
         return _restore_enum, (self.info.node.id, self.raw)

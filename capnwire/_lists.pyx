@@ -337,7 +337,7 @@ cdef Py_ssize_t element_size(uint32_t kind) noexcept:
 
 
 cdef uint32_t index_in(List list, object index) except? 0xFFFFFFFF:
-    cdef Py_ssize_t i = index
+    cdef Py_ssize_t i = PyNumber_AsSsize_t(index, <PyObject*>IndexError)
     if i < 0:
         i += list.ref.count
     if not 0 <= i < list.ref.count:
@@ -428,6 +428,8 @@ cdef class ListBuilder(List):
             return self[at]
         if kind != LIST and kind != TEXT and kind != DATA or size is None:
             raise EncodeTypeError(f"an element of {self.info!r} cannot be started with size {size}")
+        size = PyNumber_Index(<PyObject*>size)
+        check_list(self)
         if size < 0 or size > 0x1FFFFFFE:
             raise EncodeError(f"a size of 0 to 536870910 is wanted, not {size}", value=size)
         if kind == LIST:

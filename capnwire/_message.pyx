@@ -44,7 +44,7 @@ cdef enum:
 cdef uint64_t first_words(object words) except? 0:
     if words is None:
         return FIRST_SEGMENT_WORDS
-    words = words.__index__()
+    words = PyNumber_Index(<PyObject*>words)
     if words < 0 or words > 0x1FFFFFFF:
         raise ValueError(f"num_first_segment_words is {words}, but must be 0 to 536870911")
     return words

@@ -124,6 +124,7 @@ cdef extern from *:
     unsigned long long PyLong_AsUnsignedLongLong(PyObject* o) except? 0xFFFFFFFFFFFFFFFFU
     int PyObject_IsTrue(PyObject* o) except -1
     object PyNumber_Index(PyObject* o)
+    Py_ssize_t PyNumber_AsSsize_t(object o, PyObject* error) except? -1
     int capnwire_enter(int* level, int most, const char* where) except -1
     void capnwire_leave(int* level)
     void Py_INCREF(PyObject* o)

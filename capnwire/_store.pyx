@@ -367,6 +367,11 @@ cdef int store_pointer(
         return merge_at(arena, segment, place, field, value)
     if field.kind > INTERFACE and is_pointer_at(<object>value, place):
         return 0
+    if field.kind >= STRUCT and isinstance(<object>value, Struct):
+        if (<Struct>value).arena is arena and not info_of(<object>value).is_group:
+            # Copied while the old object is in its place: it may be part of the value.
+            whole = (<object>value).as_builder()
+            return store_pointer(arena, segment, place, field, <PyObject*>whole, merging)
     old = disown(arena, segment, place)
     try:
         store_new_pointer(arena, segment, place, field, value)

@@ -46,7 +46,7 @@ enum Color { red @0; green @1; blue @2; }
 interface Callable {}
 """
 
-SECONDS = 5.0  # for all questions about one mutant, on a machine under load and a sanitizer
+SECONDS = 10.0  # for all questions about one mutant, on a machine under load and a sanitizer
 VISITS = 400   # attributes looked at in one mutant: a cyclic one has no end
 
 

@@ -34,18 +34,20 @@ def schema() -> ModuleType:
     return capnwire.load_text(SCHEMA, "lifetimes.capnp")
 
 
-def sample(schema: ModuleType) -> Any:
+def sample(schema: ModuleType, first_words: int | None = None) -> Any:
     message = schema.Node.new_message(
-        value=7, text="hi", data=b"abc", list=[1, 2, 3], nodes=[{"value": 1, "text": "a"}] * 3,
+        first_words, value=7, text="hi", data=b"abc", list=[1, 2, 3], nodes=[{"value": 1, "text": "a"}] * 3,
         texts=["x", "y"] * 20, next={"value": 8},
     )
     message.any = "zz"
     return message
 
 
-def over(schema: ModuleType) -> tuple[Any, bytearray, Callable[[], None]]:
+def over(
+    schema: ModuleType, first_words: int | None = None
+) -> tuple[Any, bytearray, Callable[[], None]]:
     """A reader over a bytearray, and what closes it and frees the memory."""
-    buffer = bytearray(sample(schema).to_bytes() * 100)
+    buffer = bytearray(sample(schema, first_words).to_bytes() * 100)
     reader = schema.Node.from_bytes(buffer)
 
     def pull_away() -> None:
@@ -99,10 +101,11 @@ def test_a_mmap_cannot_be_closed_under_a_reader(schema: ModuleType, tmp_path: Pa
 
 
 @pytest.mark.parametrize("how", ["with", "close"])
+@pytest.mark.parametrize("first_words", [None, 1], ids=["one segment", "many segments"])
 def test_a_closed_message_raises_from_whatever_was_taken_of_it(
-    schema: ModuleType, how: str
+    schema: ModuleType, how: str, first_words: int | None
 ) -> None:
-    buffer = bytearray(sample(schema).to_bytes())
+    buffer = bytearray(sample(schema, first_words).to_bytes())
     reader = schema.Node.from_bytes(buffer)
     taken = [
         reader, reader.next, reader.nodes, reader.nodes[1], reader.texts, reader.list, reader.u,
@@ -208,10 +211,11 @@ def test_the_memory_of_a_message_goes_with_its_last_user(schema: ModuleType) -> 
         pytest.param(lambda reader, runs: reader.nodes[0].copy(Runs(runs.function, 9)), id="copy"),
     ],
 )
+@pytest.mark.parametrize("first_words", [None, 1], ids=["one segment", "many segments"])
 def test_arguments_that_close_the_message(
-    schema: ModuleType, question: Callable[[Any, Runs], object]
+    schema: ModuleType, question: Callable[[Any, Runs], object], first_words: int | None
 ) -> None:
-    reader, _, pull_away = over(schema)
+    reader, _, pull_away = over(schema, first_words)
     with pytest.raises(DecodeError, match="closed"):
         question(reader, Runs(pull_away))
 
@@ -240,13 +244,19 @@ def test_a_finalizer_that_closes_the_message_in_the_middle(schema: ModuleType) -
         def __del__(self) -> None:
             self.function()
 
-    message = schema.Node.new_message(nodes=[{"text": "t" * 40}] * 3000, data=b"d" * 100)
-    for question in (
-        lambda reader: reader.nodes[:], lambda reader: reader.to_dict(),
-        lambda reader: [node.text for node in reader.nodes], lambda reader: str(reader),
-        lambda reader: [reader.get_data_as_view("data") for _ in range(3000)],
-        lambda reader: [reader.nodes[i].any for i in range(3000)],
+    for first_words, question in (
+        (first_words, question)
+        for first_words in (None, 1)
+        for question in (
+            lambda reader: reader.nodes[:], lambda reader: reader.to_dict(),
+            lambda reader: [node.text for node in reader.nodes], lambda reader: str(reader),
+            lambda reader: [reader.get_data_as_view("data") for _ in range(3000)],
+            lambda reader: [reader.nodes[i].any for i in range(3000)],
+        )
     ):
+        message = schema.Node.new_message(
+            first_words, nodes=[{"text": "t" * 40}] * 3000, data=b"d" * 100
+        )
         buffer = bytearray(message.to_bytes())
         reader = schema.Node.from_bytes(buffer)
 
