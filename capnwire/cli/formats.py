@@ -174,7 +174,7 @@ class Codec:
         else:
             copy = new_any_root(words, lambda wanted: bytearray(8 * max(wanted, words)))
         # As a struct: what is no struct is refused, and null becomes the empty one.
-        copy.set(root if not root else root.as_struct(self._kind))
+        copy.set(root.as_struct(self._kind))
         return copy
 
 

@@ -245,6 +245,38 @@ def test_random_schemas_agree(
     assert compared > 20
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param([0], id="null"),
+        pytest.param([0xFFFFFFFC], id="an empty struct"),
+        pytest.param([1 << 32, 5], id="shorter than the type"),
+        pytest.param([(9 << 32) | (1 << 48), 1, 2, 3, 4, 5, 6, 7, 8, 9, 0], id="longer"),
+        pytest.param([2 | (1 << 3), 0, 1 << 32, 7], id="a gap and a far pointer"),
+    ],
+)
+def test_unusual_roots_are_copied_as_the_reference_does(
+    zoo: tuple[Path, OpenedSchema], capnp_tool: str, words: list[int],
+) -> None:
+    path, opened = zoo
+    body = b"".join(word.to_bytes(8, "little") for word in words)
+    data = b"\0\0\0\0" + len(words).to_bytes(4, "little") + body
+    for target in FORMATS:
+        wanted = reference(
+            capnp_tool, "convert", "--quiet", f"binary:{target}", str(path), "Person", input=data
+        )
+        try:
+            ours = 0, converted(opened, "binary", target, "Person", data)
+        except CapnwireError:
+            ours = 1, b""
+        assert ours[0] == wanted[0], (target, wanted)
+        if not ours[0]:
+            assert_same(ours[1], wanted[1], target)
+        if target not in ("text", "json") and not ours[0]:
+            plain = b"".join(Codec("binary", target, None).convert(data, io.BytesIO()))
+            assert_same(plain, wanted[1], target)
+
+
 def shuffled(value: object, rng: random.Random) -> object:
     """The same JSON with the members of its objects in another order."""
     if isinstance(value, dict):
