@@ -1,0 +1,202 @@
+"""Two vats at random: calls, pipelines, capabilities passed, promises, cancels, pieces, the end.
+
+At rest both sides' tables are equal, each capability's calls arrived in their order and each
+question is answered once; when everything is dropped, the tables are empty.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+from typing import Any
+
+import pytest
+
+pytest.importorskip("hypothesis")
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+
+from tests.rpc.network import Network
+from tests.rpc.pair import Cancelled, Reply
+
+SIDES = st.sampled_from("ab")
+SEEDS = st.integers(0, 2**32)
+
+
+class Handle:
+    """A capability in the hands of one vat; its calls are numbered."""
+
+    def __init__(self, number: int, cap: Any) -> None:
+        self.number, self.cap, self.calls = number, cap, 0
+
+
+class TwoVats(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = Network(["ab"])
+        self.handles: dict[str, list[Handle]] = {"a": [], "b": []}
+        self.count = 0
+        self.replies: list[Reply] = []
+        self.waiting: dict[str, list[Reply]] = {"a": [], "b": []}
+        for side, other in ("ab", "ba"):
+            self.root(side, other)
+
+    def root(self, side: str, other: str) -> None:
+        self.take(side, self.net[side].to(other))
+
+    def take(self, side: str, cap: Any) -> None:
+        self.count += 1
+        self.handles[side].append(Handle(self.count, cap))
+
+    def pick(self, side: str, seed: int) -> Handle:
+        handles = self.handles[side]
+        return handles[seed % len(handles)]
+
+    def keep(self, reply: Reply) -> Reply:
+        self.replies.append(reply)
+        return reply
+
+    # -------------------------------------------------------- what programs do
+
+    @rule(side=SIDES, seed=SEEDS)
+    def echo(self, side: str, seed: int) -> None:
+        handle = self.pick(side, seed)
+        handle.calls += 1
+        self.keep(handle.cap.echo(handle.number * 10_000 + handle.calls))
+
+    @rule(side=SIDES, seed=SEEDS, method=st.sampled_from(
+        ["getCap", "getFresh", "getHeld", "getPromise", "block"]
+    ))
+    def get(self, side: str, seed: int, method: str) -> None:
+        reply = self.keep(getattr(self.pick(side, seed).cap, method)())
+        self.take(side, reply.pipeline.cap)
+        self.waiting[side].append(reply)
+
+    @rule(side=SIDES, seed=SEEDS, other=SEEDS, method=st.sampled_from(["same", "hold"]))
+    def give(self, side: str, seed: int, other: int, method: str) -> None:
+        given = self.pick(side, other).cap
+        reply = self.keep(getattr(self.pick(side, seed).cap, method)(given))
+        if method == "same":
+            self.take(side, reply.pipeline.cap)
+
+    @rule(side=SIDES, seed=SEEDS)
+    def give_own(self, side: str, seed: int) -> None:
+        reply = self.keep(self.pick(side, seed).cap.same(self.net[side].new()))
+        self.take(side, reply.pipeline.cap)
+
+    @rule(side=SIDES)
+    def use_results(self, side: str) -> None:
+        for reply in self.waiting[side]:
+            if reply.done() and reply.state == "result":
+                self.waiting[side].remove(reply)
+                if reply.result().cap is not None:
+                    self.take(side, reply.result().cap)
+                return
+
+    @rule(side=SIDES, mode=st.integers(0, 3))
+    def open_gates(self, side: str, mode: int) -> None:
+        self.net[side].state.open(mode)
+
+    @rule(side=SIDES, seed=SEEDS)
+    def tail(self, side: str, seed: int) -> None:
+        other = "b" if side == "a" else "a"
+        if self.net[other].state.held is not None:
+            self.keep(self.pick(side, seed).cap.tail(7))
+
+    @rule(seed=SEEDS)
+    def cancel(self, seed: int) -> None:
+        if self.replies:
+            reply = self.replies[seed % len(self.replies)]
+            reply.cancel()
+
+    @rule(side=SIDES, seed=SEEDS)
+    def drop(self, side: str, seed: int) -> None:
+        handles = self.handles[side]
+        if len(handles) > 1:
+            handles.pop(1 + seed % (len(handles) - 1))
+
+    # -------------------------------------------------------- what the network does
+
+    @rule(seed=SEEDS)
+    def collect(self, seed: int) -> None:
+        self.net.collect()
+
+    @precondition(lambda self: self.net.waiting())
+    @rule(seed=SEEDS, pieces=st.booleans())
+    def move(self, seed: int, pieces: bool) -> None:
+        wires = self.net.waiting()
+        self.net.move(wires[seed % len(wires)], random.Random(seed) if pieces else None)
+
+    @rule(seed=SEEDS)
+    def rest(self, seed: int) -> None:
+        source = random.Random(seed)
+        self.net.settle(source.randrange)
+        self.net.check()
+        self.check_order()
+
+    def check_order(self) -> None:
+        for name in "ab":
+            last: dict[int, int] = {}
+            for note in self.net[name].state.notes:
+                handle, call = divmod(note, 10_000)
+                if handle:
+                    assert last.get(handle, 0) < call, f"handle {handle}: {call} came late"
+                    last[handle] = call
+
+    # -------------------------------------------------------- the end
+
+    def teardown(self) -> None:
+        for _ in range(50):
+            self.net.settle()
+            if not self.net["a"].state.gates and not self.net["b"].state.gates:
+                break
+            for name in "ab":
+                self.net[name].state.open(0)
+        self.net.check()
+        self.check_order()
+        for reply in self.replies:
+            assert reply.done(), "a question was not answered"
+            if reply.state == "error" and not isinstance(reply.value, Cancelled):
+                assert reply.value.kind in ("FAILED", "UNIMPLEMENTED"), reply.value
+        self.replies.clear()
+        self.waiting = {"a": [], "b": []}
+        for name in "ab":
+            self.handles[name].clear()
+            self.net[name].state.held = self.net[name].state.child = None
+        gc.collect()
+        self.net.settle()
+        gc.collect()
+        self.net.settle()
+        for name, other in ("ab", "ba"):
+            tables = self.net[name].ends[other].tables()
+            assert not any(tables.values()), (name, tables)
+        assert not self.net.runtime.tasks
+        assert not self.net.runtime.errors
+
+
+class CutOff(TwoVats):
+    """The same, and the connection may be cut at any time."""
+
+    @rule()
+    def nothing(self) -> None: ...
+
+    def teardown(self) -> None:
+        self.net.collect()
+        end = self.net["a"].ends["b"]
+        end.connection.receive_eof()
+        self.net["b"].ends["a"].connection.receive_eof()
+        for _ in range(4):
+            self.net.collect()
+            for name in "ab":
+                self.net[name].state.open(0)
+        for reply in self.replies:
+            assert reply.done(), "a question was left open by the end of its connection"
+        for name, other in ("ab", "ba"):
+            assert not any(self.net[name].ends[other].tables().values())
+        assert not self.net.runtime.tasks
+        assert not self.net.runtime.errors
+
+
+TestTwoVats = TwoVats.TestCase
+TestCutOff = CutOff.TestCase
