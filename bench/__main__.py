@@ -24,7 +24,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="short rounds, a log of 9000 events")
     parser.add_argument("--only", action="append", default=[], metavar="ROW",
                         help="rows whose name contains this; may be repeated")
-    parser.add_argument("--without", action="append", default=[], metavar="PEER", choices=PEERS,
+    parser.add_argument("--without", action="append", default=[], metavar="PEER",
                         help="leave a peer out (capnpy compiles for some seconds)")
     parser.add_argument("--rounds", type=int, default=None, help="rounds a row (at least 5)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep the figures")
@@ -56,11 +56,20 @@ def main() -> int:
         print(f"no row is called {' or '.join(options.only)}", file=sys.stderr)
         return 2
     events = data.QUICK_EVENTS if options.quick else data.EVENTS
-    peers = tuple(peer for peer in PEERS if peer not in options.without)
-    names = {peer: importlib.import_module(f"bench.against.{peer}").NAME for peer in peers}
+    # A suite may have peers of its own, whose adapters' names start with its prefix.
+    prefix = getattr(module, "ADAPTERS", "")
+    all_peers = getattr(module, "PEERS", PEERS)
+    if wrong := set(options.without) - set(all_peers):
+        print(f"no peer is called {', '.join(sorted(wrong))}: {', '.join(all_peers)}",
+              file=sys.stderr)
+        return 2
+    peers = tuple(peer for peer in all_peers if peer not in options.without)
+    names = {
+        peer: importlib.import_module(f"bench.against.{prefix}{peer}").NAME for peer in peers
+    }
     with tempfile.TemporaryDirectory(prefix="capnwire-bench-") as name:
         folder = Path(name)
-        facts = write_messages(folder, events)
+        facts = write_messages(folder, events) if getattr(module, "MESSAGES", True) else {}
         suite = Suite(
             options.suite, rows, peers, folder, events,
             # Many short rounds rather than a few long ones: noise comes in seconds.

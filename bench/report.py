@@ -134,6 +134,7 @@ def print_report(suite: Suite, names: dict[str, str], facts: dict[str, Any]) -> 
     print(
         f"rounds   best of {suite.rounds} × {suite.round_seconds:g} s, peers in turn, "
         f"log of {suite.events} events, messages written by {facts['writer']}\n"
+        if facts else "rounds   peers in turn; each times many calls a round\n"
     )
     print_table(*table(suite, names))
     print()

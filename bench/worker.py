@@ -96,16 +96,20 @@ def main() -> None:
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
 
-    module = importlib.import_module(f"bench.against.{peer}")
+    rows_of = importlib.import_module(f"bench.bench_{suite}")
+    prefix = getattr(rows_of, "ADAPTERS", "")
     try:
+        module = importlib.import_module(f"bench.against.{prefix}{peer}")
         adapter = module.adapter(Path(folder), int(events))
     except (ImportError, Unavailable) as error:
         send({"unavailable": str(error)})
         return
     distribution = module.DISTRIBUTION
-    version = importlib.metadata.version(distribution) if distribution else sys.version.split()[0]
+    version = importlib.metadata.version(distribution) if distribution else getattr(
+        module, "VERSION", sys.version.split()[0]
+    )
     send({"version": version})
-    rows = {row.name: row for row in importlib.import_module(f"bench.bench_{suite}").ROWS}
+    rows = {row.name: row for row in rows_of.ROWS}
     server = Server(adapter, rows, int(events))
     for line in sys.stdin:
         send(server.answer(json.loads(line)))

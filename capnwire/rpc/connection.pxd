@@ -147,6 +147,7 @@ cdef class Connection:
 
     cdef int output(self) except -1
     cdef Export exporting(self, Reference reference)
+    cdef Reference broken_here(self, object error)
     cdef Reference exported_as(self, Reference reference)
     cdef int register(self, Question question, uint8_t hints) except -1
     cdef int uncount(self, Answer answer) except -1

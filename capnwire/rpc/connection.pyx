@@ -82,6 +82,8 @@ cdef class Question(Outcome):
                 if promise is None:
                     continue
                 target = broken(error) if error is not None else capability_at(results, path)
+                if target.runtime is None:
+                    target.runtime = self.runtime
                 promise.become(target, error is None and self.loops(target))
         shared_settle(self, results, error)
         self.looping = None
@@ -103,9 +105,9 @@ cdef class Question(Outcome):
         if self.state != PENDING:
             return Outcome.pipeline(self, path)
         if self.connection.error is not None:
-            return broken(disconnected(self.connection))
+            return self.connection.broken_here(disconnected(self.connection))
         if self.finish_sent or self.no_pipelining:
-            return broken(RemoteError(
+            return self.connection.broken_here(RemoteError(
                 "caller specified noPromisePipelining hint, but then tried to pipeline"
                 if self.no_pipelining else CANCELLED
             ))
@@ -850,6 +852,12 @@ cdef class Connection:
             entry.waits_for.wait(entry)
         return entry
 
+    cdef Reference broken_here(self, object error):
+        """A reference that fails every call, and can be called in this connection's loop."""
+        cdef Reference made = broken(error)
+        made.runtime = self.runtime
+        return made
+
     def too_many_exports(self):
         """The peer holds more than the limit allows."""
         self.abort_with(f"export limit: more than {self.export_limit} capabilities are exported")
@@ -983,9 +991,9 @@ cdef class Connection:
         for found in imports:
             promise = None if (<Import>found).promise is None else (<Import>found).promise()
             if promise is not None:
-                promise.become(broken(failure), False)
+                promise.become(self.broken_here(failure), False)
         for embargo, _ in embargoes:
-            (<QueuedReference>embargo).resolve(broken(failure))
+            (<QueuedReference>embargo).resolve(self.broken_here(failure))
         for answer in answers:
             answer.cancel_now()
             answer.results, answer.early = None, None

@@ -315,7 +315,7 @@ cdef Reference receive_descriptor(
     if tag == CAP_RECEIVER_HOSTED:
         entry = connection.exports.get(id)
         if entry is None:
-            return broken(RemoteError("invalid 'receiverHosted' export ID"))
+            return connection.broken_here(RemoteError("invalid 'receiverHosted' export ID"))
         loops[0] = True
         return entry.reference
     if tag == CAP_RECEIVER_ANSWER:
@@ -323,7 +323,7 @@ cdef Reference receive_descriptor(
         path = read_path(arena, &inner)
         answer = connection.answers.get(u32(&inner, ANSWER_QUESTION))
         if answer is None:
-            return broken(RemoteError("invalid 'receiverAnswer'"))
+            return connection.broken_here(RemoteError("invalid 'receiverAnswer'"))
         loops[0] = True
         return answer.capability(path)
     if tag == CAP_THIRD_PARTY:

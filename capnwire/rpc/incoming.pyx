@@ -323,7 +323,7 @@ cdef int receive_resolve(Connection connection, Arena arena, StructRef* body) ex
             raise protocol_error(f"'Resolve' of promise {entry.id} to itself.")
         target = receive_descriptor(connection, arena, &inner, &loops)
     elif tag == 1:
-        target = broken(read_exception(arena, &inner))
+        target = connection.broken_here(read_exception(arena, &inner))
     else:
         raise protocol_error("Unknown 'Resolve' type.")
     if entry is None:

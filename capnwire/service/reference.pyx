@@ -164,10 +164,13 @@ cdef class Outcome:
     cdef Reference pipeline(self, bytes path):
         """The capability at `path` (16-bit pointer indices) in the results, known or not."""
         cdef Reference made
-        if self.state == RETURNED:
-            return capability_at(self.results, path)
-        if self.state == FAILED:
-            return broken(self.error)
+        if self.state != PENDING:
+            made = (
+                capability_at(self.results, path) if self.state == RETURNED else broken(self.error)
+            )
+            if made.runtime is None:
+                made.runtime = self.runtime
+            return made
         if self.pipelined is None:
             self.pipelined = {}
         found = self.pipelined.get(path)

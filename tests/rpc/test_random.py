@@ -144,6 +144,12 @@ class TwoVats(RuleBasedStateMachine):
                     assert last.get(handle, 0) < call, f"handle {handle}: {call} came late"
                     last[handle] = call
 
+    def check_answers(self) -> None:
+        for reply in self.replies:
+            assert reply.done(), "a question was not answered"
+            if reply.state == "error" and not isinstance(reply.value, Cancelled):
+                assert reply.value.kind in ("FAILED", "UNIMPLEMENTED"), reply.value
+
     # -------------------------------------------------------- the end
 
     def teardown(self) -> None:
@@ -155,10 +161,7 @@ class TwoVats(RuleBasedStateMachine):
                 self.net[name].state.open(0)
         self.net.check()
         self.check_order()
-        for reply in self.replies:
-            assert reply.done(), "a question was not answered"
-            if reply.state == "error" and not isinstance(reply.value, Cancelled):
-                assert reply.value.kind in ("FAILED", "UNIMPLEMENTED"), reply.value
+        self.check_answers()
         self.replies.clear()
         self.waiting = {"a": [], "b": []}
         for name in "ab":
