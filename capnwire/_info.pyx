@@ -195,7 +195,7 @@ cdef class EnumInfo:
         self.value_class = EnumValue if face is None else face.enum_value
         values = []
         for raw, text in enumerate(names):
-            value = new_enum_value(self, raw, text)
+            value = new_enum_value(self, raw, intern_name(text))
             values.append(value)
         self.values = tuple(values)
         self.by_name = {value.name: value for value in values}

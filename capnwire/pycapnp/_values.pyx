@@ -5,10 +5,10 @@
 """
 
 from cpython.object cimport Py_EQ, Py_NE, PyObject, PyObject_RichCompare
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from capnwire._info cimport EnumInfo, EnumValue, StructInfo
-from capnwire._python cimport PyUnicode_Check
+from capnwire._python cimport PyUnicode_CheckExact, capnwire_small_int
 
 cdef extern from *:
     """
@@ -44,10 +44,15 @@ cdef class _DynamicEnum(EnumValue):
         return hash(self.raw) if self.name is None else hash(self.name)
 
     def __richcmp__(self, other, int op):
-        if isinstance(other, str):
-            if op == Py_EQ and self.name is other:
-                return True
-            return PyObject_RichCompare(self.__str__(), other, op)
+        cdef uint64_t number
+        if PyUnicode_CheckExact(<PyObject*>other) or isinstance(other, str):
+            if self.name is other and (op == Py_EQ or op == Py_NE):
+                return op == Py_EQ
+            return PyObject_RichCompare(
+                str(self.raw) if self.name is None else self.name, other, op
+            )
+        if (op == Py_EQ or op == Py_NE) and capnwire_small_int(<PyObject*>other, &number):
+            return (self.raw == number) == (op == Py_EQ)
         if isinstance(other, EnumValue):
             return PyObject_RichCompare(self.raw, (<EnumValue>other).raw, op)
         return PyObject_RichCompare(self.raw, other, op)
@@ -87,9 +92,9 @@ cdef class _DynamicEnumField:
         return hash(self._str)
 
     def __richcmp__(self, other, int op):
-        if isinstance(other, str):
-            if op == Py_EQ and self._str is other:
-                return True
+        if PyUnicode_CheckExact(<PyObject*>other) or isinstance(other, str):
+            if self._str is other and (op == Py_EQ or op == Py_NE):
+                return op == Py_EQ
             return PyObject_RichCompare(self._str, other, op)
         if isinstance(other, _DynamicEnumField):
             return PyObject_RichCompare(self.raw, (<_DynamicEnumField>other).raw, op)
