@@ -23,6 +23,7 @@ __all__ = [
 ]
 
 DEFAULT_LIMIT = 8 * 1024 * 1024
+CHUNK = 1 << 18
 
 
 def write_all(file: Any, data: bytes) -> None:
@@ -136,7 +137,54 @@ def read(kind: Any, file: Any, limit: int | None, nesting: int | None) -> Any:
 
 def read_packed(kind: Any, file: Any, limit: int | None, nesting: int | None) -> Any:
     """The next packed message of a file."""
-    return kind.from_bytes(next_message(file, native._packed_frames(limit)), limit, nesting)
+    return kind.from_bytes(next_packed(file, limit), limit, nesting)
+
+
+def next_packed(file: Any, limit: int | None) -> bytes:
+    """The next packed message of a file, unpacked; nothing behind it is taken.
+
+    What a buffered file holds is unpacked in one go; elsewhere the length of a packed message shows
+    only step by step.
+
+    Raises:
+        TruncatedError: the file ends before it.
+    """
+    source = _source(file)
+    stream = getattr(source, "buffer", source)
+    if isinstance(stream, (io.BufferedReader, io.BufferedRandom, io.BytesIO)):
+        found = _packed_ahead(stream, native._limit_words(limit))
+        if found is not None:
+            return found
+    return next_message(source, native._packed_frames(limit))
+
+
+def _packed_ahead(stream: Any, limit_words: int) -> bytes | None:
+    """A packed message of a buffered file, or None when it has to be read step by step."""
+    if not isinstance(stream, io.BytesIO):
+        try:
+            message, end = unpack_message(stream.peek(), 0, limit_words=limit_words)
+        except PackingError:
+            pass
+        else:
+            stream.read(end)
+            return message
+    if not stream.seekable():
+        return None
+    data = b""
+    size = CHUNK
+    while True:
+        more = stream.read(size)
+        data += more
+        try:
+            message, end = unpack_message(data, 0, limit_words=limit_words)
+        except PackingError:
+            if more:
+                size = 7 * len(data)
+                continue
+            stream.seek(-len(data), 1)
+            return None
+        stream.seek(end - len(data), 1)
+        return message
 
 
 def read_multiple(kind: Any, file: Any, limit: int | None, nesting: int | None) -> Iterator[Any]:
@@ -148,7 +196,14 @@ def read_multiple_packed(
     kind: Any, file: Any, limit: int | None, nesting: int | None
 ) -> Iterator[Any]:
     """The packed messages of a file; a truncated last one warns and ends it."""
-    return _all(kind, file, native._packed_frames(limit), limit, nesting)
+    while True:
+        try:
+            message = next_packed(file, limit)
+        except TruncatedError as error:
+            if error.found:
+                _truncated()
+            return
+        yield kind.from_bytes(message, limit, nesting)
 
 
 def _all(kind: Any, file: Any, decoder: Any, limit: Any, nesting: Any) -> Iterator[Any]:
@@ -166,7 +221,8 @@ def _all(kind: Any, file: Any, decoder: Any, limit: Any, nesting: Any) -> Iterat
 
 def descriptor_message(file: Any, *, packed: bool, limit: int | None) -> bytes:
     """One message for `_StreamFdMessageReader` and `_PackedFdMessageReader`."""
-    make = native._packed_frames if packed else native._frames
-    return next_message(file, make(limit))
+    if packed:
+        return next_packed(file, limit)
+    return next_message(file, native._frames(limit))
 
 

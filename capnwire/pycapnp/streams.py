@@ -27,6 +27,7 @@ NOT_RUNNING = (
     "The KJ event-loop is not running (on this thread). Please start it through 'capnp.kj_loop()'"
 )
 MOST_WAITING = 1 << 20
+BUFFER = 1 << 16
 
 
 # ------------------------------------------------------------------ the loop
@@ -98,13 +99,14 @@ async def run(coro: Awaitable[Any]) -> Any:
 # ------------------------------------------------------------------ streams
 
 
-class _AsyncIoStream(asyncio.Protocol):
+class _AsyncIoStream(asyncio.BufferedProtocol):
     """A connected stream: messages are read from it and written to it, or calls are made over it."""
 
     def __init__(self, connected: Callable[[_AsyncIoStream], None] | None = None) -> None:
         self._kj = current_loop()
         self._connected = connected
         self._transport: Any = None
+        self._view = memoryview(bytearray(BUFFER))
         self._chunks: deque[bytes] = deque()
         self._waiting = 0
         self._paused = self._ended = False
@@ -122,7 +124,11 @@ class _AsyncIoStream(asyncio.Protocol):
         if self._connected is not None:
             self._connected(self)
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._view
+
+    def buffer_updated(self, size: int) -> None:
+        data = bytes(self._view[:size])
         if self._session is not None:
             self._session.received(data)
             return
