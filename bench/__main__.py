@@ -56,6 +56,7 @@ def main() -> int:
         print(f"no row is called {' or '.join(options.only)}", file=sys.stderr)
         return 2
     events = data.QUICK_EVENTS if options.quick else data.EVENTS
+    report.OURS = getattr(module, "OURS", report.OURS)
     # A suite may have peers of its own, whose adapters' names start with its prefix.
     prefix = getattr(module, "ADAPTERS", "")
     all_peers = getattr(module, "PEERS", PEERS)

@@ -5,6 +5,7 @@ value is plain (numbers of NumPy, subclasses, bytearray, any iterable) is taken.
 """
 
 from cpython.object cimport PyObject
+from libc.math cimport isinf
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from base64 import b64decode
@@ -12,7 +13,7 @@ from base64 import b64decode
 from capnwire._any cimport AnyPointerBuilder, AnyPointerReader
 from capnwire._fast cimport Struct, info_of
 from capnwire._info cimport (
-    BOOL, DATA, ENUM, FLOAT64, GROUP, INT8, INTERFACE, IS_UNION_MEMBER, LIST, STRUCT, TEXT, Field,
+    BOOL, DATA, ENUM, FLOAT32, FLOAT64, GROUP, INT8, INTERFACE, IS_UNION_MEMBER, LIST, STRUCT, TEXT, Field,
     EnumInfo, ListInfo, StructInfo, complete,
 )
 from capnwire._lists cimport List
@@ -49,6 +50,10 @@ def set_capability_source(source):
 
 
 # ---------------------------------------------------------------- refusing
+
+class UnknownEnumerant(EncodeError, AttributeError):
+    """An enum has no value of this name: pycapnp raises the one or the other."""
+
 
 cdef str place_of(Field* field):
     if field.owner == NULL or field.name == NULL:
@@ -91,11 +96,24 @@ cdef int assign(
     elif kind <= FLOAT64:
         if kind >= INT8 and (PyBool_Check(value) or value == Py_None):
             raise mismatch(field, value)
+        if kind == FLOAT32 and is_too_large(value):
+            infinite = INFINITY if PyFloat_AS_DOUBLE(value) > 0 else -INFINITY
+            return store(arena, segment, data, bits, field, <PyObject*>infinite)
         return store(arena, segment, data, bits, field, value)
     elif kind == STRUCT or kind == LIST or kind == GROUP:
         return assign_composite(arena, segment, data, bits, field, value)
     held = plain_value(field, <object>value, in_dict)
     return store(arena, segment, data, bits, field, <PyObject*>held)
+
+
+cdef object INFINITY = float("inf")
+
+
+cdef inline bint is_too_large(PyObject* value):
+    """Whether a float becomes infinite as a Float32, which pycapnp lets pass."""
+    return PyFloat_CheckExact(value) and isinf(<float>PyFloat_AS_DOUBLE(value)) and not isinf(
+        PyFloat_AS_DOUBLE(value)
+    )
 
 
 cdef object plain_value(Field* field, object value, bint in_dict):
@@ -121,7 +139,12 @@ cdef object plain_value(Field* field, object value, bint in_dict):
 
 
 cdef object any_value(Field* field, object value):
-    """A value for an AnyPointer."""
+    """A value for an AnyPointer; bytes become a Text there, as in pycapnp."""
+    if isinstance(value, (bytes, memoryview)):
+        try:
+            return str(value, "utf-8")
+        except UnicodeDecodeError:
+            return value
     if isinstance(value, (Struct, List, str, bytes, bytearray, memoryview, AnyPointerReader,
                           AnyPointerBuilder)):
         return value
@@ -139,8 +162,9 @@ cdef object enum_value(Field* field, object value):
         value = (<bytes>value).decode()
     if isinstance(value, str):
         if value not in (<EnumInfo>field.sub).by_name:
-            raise AttributeError(
-                f"enum has no such enumerant; name = {value}, enum = {(<EnumInfo>field.sub).name}"
+            raise UnknownEnumerant(
+                f"enum has no such enumerant; name = {value}, enum = {(<EnumInfo>field.sub).name}",
+                field=place_of(field), value=value,
             )
     elif value is None or isinstance(value, (bool, float)):
         raise mismatch(field, <PyObject*>value)
@@ -232,7 +256,7 @@ cdef int assign_list(
             return 0
         sequence = list(<object>value)
     elif PyList_CheckExact(value) or PyTuple_CheckExact(value):
-        if kind <= FLOAT64 and kind != BOOL and not has_bool(<object>value):
+        if kind <= FLOAT64 and kind != BOOL and kind != FLOAT32 and not has_bool(<object>value):
             return 0
         sequence = <object>value
     elif isinstance(<object>value, (str, bytes, Set)) or is_mapping(value) or value == Py_None:
@@ -294,6 +318,9 @@ cdef int assign_element(
     if kind <= FLOAT64:
         if kind >= INT8 and (PyBool_Check(value) or value == Py_None):
             raise mismatch(&info.element, value)
+        if kind == FLOAT32 and is_too_large(value):
+            infinite = INFINITY if PyFloat_AS_DOUBLE(value) > 0 else -INFINITY
+            return store_element(arena, info, items, index, <PyObject*>infinite)
         return store_element(arena, info, items, index, value)
     held = plain_value(&info.element, <object>value, False)
     return store_element(arena, info, items, index, <PyObject*>held)

@@ -19,12 +19,13 @@ from capnwire._fast cimport (
     get_reader_field, info_of, init_field, reader_of,
 )
 from capnwire._info cimport (
-    ANY_LIST, DATA, ENUM, GROUP, INTERFACE, IS_UNION_MEMBER, STRUCT, Face, Field, ListInfo,
+    ANY_LIST, DATA, ENUM, GROUP, INTERFACE, IS_UNION_MEMBER, TEXT, Face, Field, ListInfo,
     StructInfo, complete, disallow, info_of_type,
 )
 from capnwire._lists cimport (
     List, ListBuilder, ListReader, check_list, element_of, make_list,
 )
+from capnwire._load cimport load_scalar, load_text
 from capnwire._message cimport (
     MESSAGE_ARGUMENTS, MULTIPLE_ARGUMENTS, OPEN_ARGUMENTS, arena_bytes, arena_segments, bind_open,
     first_words, messages_in, new_root, root_reader, special_arguments,
@@ -98,6 +99,19 @@ cdef object wrapped(object value, object info):
 
 cdef object get_reader(Struct self, Field* field):
     """The value of a field of a reader: what a slot calls."""
+    cdef const uint8_t* place = NULL
+    if not field.flags & IS_UNION_MEMBER:
+        # The commonest kinds, without a second call (bench: log_inner).
+        if field.kind <= ENUM:
+            if self.arena.first.base == NULL:
+                closed_error()
+            return load_scalar(field, self.data, self.bits)
+        if field.kind == TEXT:
+            if self.arena.first.base == NULL:
+                closed_error()
+            if field.offset < self.pointers:
+                place = self.data + (self.bits >> 3) + <size_t>field.offset * 8
+            return load_text(self.arena, self.segment, place, field)
     if field.kind >= INTERFACE and field.kind <= ANY_LIST:
         return wrapped(
             get_reader_field(self, field), None if field.sub == NULL else <object>field.sub
@@ -313,6 +327,9 @@ cdef class _DynamicStructReader(StructReader):
     def __enter__(self, /):
         return self
 
+    def __iter__(self):
+        raise TypeError(f"'{type(self).__name__}' object is not iterable")
+
     def __dir__(self):
         return dir_of(self)
 
@@ -514,6 +531,9 @@ cdef class _DynamicStructBuilder(StructBuilder):
 
     def __exit__(self, kind, value, traceback, /):
         """Nothing: a builder owns its memory."""
+
+    def __iter__(self):
+        raise TypeError(f"'{type(self).__name__}' object is not iterable")
 
     def __dir__(self):
         return dir_of(self)
@@ -785,6 +805,8 @@ cdef object from_bytes(PyObject* self, PyObject** args, Py_ssize_t count, PyObje
         owner = pin = pin_of(buf)
         base = <const uint8_t*>pin.view.buf
         size = pin.view.len
+        if type(buf) is memoryview and type(buf.obj) is bytes:
+            owner = buf.obj      # nobody can change it: such readers are kept beyond the `with`
     if size & 7:
         raise ValueError("input length must be a multiple of eight bytes")
     if size == 0:

@@ -128,12 +128,12 @@ class _ParsedSchema(_Schema):
         """The schema of a declaration inside.
 
         Raises:
-            AttributeError: there is none of that name.
+            KjException: there is none of that name.
         """
         for nested, id in self._node.nested or ():
             if nested == name and id in self._registry.nodes:
                 return _ParsedSchema(self._registry, self._registry.node(id))
-        raise AttributeError(f"{self._node.display_name} declares no {name!r}")
+        raise KjException(f"no such nested declaration; {self._node.display_name} has no {name!r}")
 
 
 class _StructSchema(_Schema):
