@@ -1,4 +1,4 @@
-"""Lines of JSON by orjson over asyncio streams' protocols: what people write without an RPC system."""
+"""Lines of JSON by orjson over asyncio: what people write without an RPC system."""
 
 from __future__ import annotations
 

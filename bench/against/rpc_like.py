@@ -1,4 +1,4 @@
-"""What the RPC adapters share: the timing of one call, of bursts, and a server in its own process."""
+"""What the RPC adapters share: timing one call and bursts, a server in its own process."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ async def burst(call: Call, count: int, rounds: int = 9) -> float:
 class RpcPeer:
     """A peer's rows, from `over_tcp(body)` and `in_memory(body)`.
 
-    Both run `body(peer)` where `peer` has the calls `echo`, `later`, `bytes` and `text`, whose awaited
-    results are checked before anything is timed.
+    Both run `body(peer)` where `peer` has the calls `echo`, `later`, `bytes` and `text`, whose
+    awaited results are checked before anything is timed.
     """
 
     async def checked(self, calls: Any, body: Callable[[Any], Awaitable[float]]) -> float:
@@ -88,7 +88,9 @@ class RpcPeer:
         return Measured(lambda: self.over_tcp(lambda calls: burst(calls.echo, 1000)))
 
     def tcp_bytes(self) -> Measured:
-        return Measured(lambda: self.over_tcp(lambda calls: sequential(calls.bytes, BLOB, count=60)))
+        return Measured(
+            lambda: self.over_tcp(lambda calls: sequential(calls.bytes, BLOB, count=60))
+        )
 
     def tcp_text(self) -> Measured:
         return Measured(lambda: self.over_tcp(lambda calls: sequential(calls.text, TEXT, count=60)))

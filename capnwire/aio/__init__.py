@@ -1,4 +1,4 @@
-"""RPC over asyncio: connect, serve, sessions.  The only part of the package that imports asyncio."""
+"""RPC over asyncio: connect, serve, sessions.  Only here is asyncio imported."""
 
 from capnwire.aio.blocking import BlockingSession, connect_sync
 from capnwire.aio.network import (

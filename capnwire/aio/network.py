@@ -77,8 +77,8 @@ def connect(
 ) -> Connecting:
     """Connect to the vat at a url: `async with capnwire.connect("tcp://host:port") as session`.
 
-    The url is tcp://host:port, tls://host:port (`ssl` may give the context) or unix:path; `timeout` is for
-    connecting.  `bootstrap` and the other options are those of `Session`.
+    The url is tcp://host:port, tls://host:port (`ssl` may give the context) or unix:path;
+    `timeout` is for connecting.  `bootstrap` and the other options are those of `Session`.
 
     Raises:
         ValueError: the url is none of these.
@@ -148,7 +148,7 @@ class Serving:
         self._listener, self._ssl = listener, ssl
         self._kind, self._address = parse(url)
         if (self._kind == "tls") != (ssl is not None):
-            raise ValueError("a tls:// url needs `ssl`, an SSLContext, and only such a url takes it")
+            raise ValueError("a tls:// url needs `ssl`, an SSLContext; only such a url takes it")
 
     def __await__(self) -> Generator[Any, None, Listener]:
         return self._listener._listen(self._kind, self._address, self._ssl).__await__()

@@ -22,12 +22,12 @@ EAGER = sys.version_info >= (3, 12)
 log = logging.getLogger("capnwire.rpc")
 
 
-class Reply(asyncio.Future, ReplyBase):  # type: ignore[type-arg, misc]
+class Reply(asyncio.Future, ReplyBase):  # type: ignore[type-arg]
     """What a call gives: await it for the results.
 
     Structs and capabilities in the results can be used before, as attributes, or by
-    `reply.pipeline.<field>` when a field is named like an attribute of futures.  Cancelling it cancels
-    the call; dropping it does not.
+    `reply.pipeline.<field>` when a field is named like an attribute of futures.  Cancelling it
+    cancels the call; dropping it does not.
     """
 
     __slots__ = ("_method", "_outcome")
@@ -57,8 +57,10 @@ class _Running:
 
     def __init__(self, context: Any) -> None:
         self.context = context
+        self.task: asyncio.Task[None]
 
     def cancel(self) -> None:
+        """Cancel the task, if its method has begun."""
         if self.context.is_started:
             self.task.cancel()
 
@@ -75,9 +77,11 @@ class LoopRuntime(Runtime):
         self.kept: set[Any] = set()
 
     def wake(self) -> None:
+        """Let `run_ready` run in the next turn."""
         self.loop.call_soon(self.run_ready)
 
     def ring(self) -> None:
+        """As `wake`, from any thread."""
         self.call(self.run_ready)
 
     def call(self, function: Any) -> None:
@@ -92,14 +96,16 @@ class LoopRuntime(Runtime):
 
     @property
     def starts_eagerly(self) -> bool:
+        """Whether coroutines run up to their first wait at once."""
         return EAGER
 
     def spawn(self, coroutine: Coroutine[Any, Any, Any], context: Any) -> _Running:
+        """Run a method's coroutine as a task."""
         running = _Running(context)
         self.running.add(running)
         body = self._serve(coroutine, running)
         if EAGER and self.loop.is_running():
-            running.task = asyncio.Task(body, loop=self.loop, eager_start=True)  # type: ignore[call-arg]
+            running.task = asyncio.Task(body, loop=self.loop, eager_start=True)
         else:
             running.task = self.loop.create_task(body)
         return running
@@ -133,6 +139,7 @@ class LoopRuntime(Runtime):
             self.running.discard(running)
 
     def report(self, error: BaseException, text: str) -> None:
+        """Give an exception that no caller gets to the loop's handler."""
         self.loop.call_exception_handler({"message": text, "exception": error})
 
 

@@ -21,8 +21,8 @@ __all__ = ["Session"]
 class Session:
     """A connection to another vat: what `connect` gives.
 
-    `bootstrap` is what this side offers to the other: an instance of a server class, a capability, or
-    a function that gets the peer's address and gives one.  Limits, all of what the peer may do:
+    `bootstrap` is what this side offers to the other: an instance of a server class, a capability,
+    or a function that gets the peer's address and gives one.  Limits, all of what the peer may do:
     `message_words` of one message; `call_limit` calls and `byte_limit` bytes of calls in flight
     (beyond them calls are answered `overloaded`, at twice as many unfinished the connection is
     aborted); `export_limit` and `import_limit` capabilities held.  `tail_calls` says whether the
@@ -97,9 +97,8 @@ class Session:
             if left is not None and left <= 0:
                 return False
             self._idle = self.loop.create_future()
-            await asyncio.wait(
-                [self._idle, self._ended], timeout=left, return_when=asyncio.FIRST_COMPLETED
-            )
+            either: list[asyncio.Future[Any]] = [self._idle, self._ended]
+            await asyncio.wait(either, timeout=left, return_when=asyncio.FIRST_COMPLETED)
         return True
 
     def close(self) -> None:

@@ -36,22 +36,27 @@ class SocketPipe(asyncio.BufferedProtocol):
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: Any) -> None:
+        """The transport is there."""
         self.transport = transport
         self.session = self._accept(self, transport)
         self.session.connection.peer = peer_of(transport)
         self.session.attach(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
+        """Where the transport puts what comes."""
         return self.view
 
     def buffer_updated(self, size: int) -> None:
+        """So many bytes have come."""
         self.session.received(bytes(self.view[:size]))
 
     def eof_received(self) -> bool:
+        """The peer will send nothing more."""
         self.session.lost()
         return False
 
     def connection_lost(self, error: Exception | None) -> None:
+        """The transport is gone."""
         self.session.lost(error)
         if self.timer is not None:
             self.timer.cancel()
@@ -61,12 +66,14 @@ class SocketPipe(asyncio.BufferedProtocol):
             self._ended(self.session)
 
     def pause_writing(self) -> None:
+        """The peer takes no output for now."""
         self.transport.pause_reading()
         timeout = self.session.write_timeout
         if timeout is not None:
             self.timer = self.session.loop.call_later(timeout, self.stuck)
 
     def resume_writing(self) -> None:
+        """The peer takes output again."""
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None
@@ -82,15 +89,18 @@ class SocketPipe(asyncio.BufferedProtocol):
         self.transport.abort()
 
     def write(self, chunks: list[Any]) -> None:
+        """Send buffers."""
         if len(chunks) == 1:
             self.transport.write(chunks[0])
         else:
             self.transport.writelines(chunks)
 
     def close(self) -> None:
+        """Close once everything is sent."""
         self.transport.close()
 
     async def wait_closed(self) -> None:
+        """Wait until all is closed."""
         await asyncio.shield(self.gone)
 
 
@@ -109,12 +119,14 @@ class MemoryPipe:
         self.busy = self.ended = False
 
     def write(self, chunks: list[Any]) -> None:
+        """Send buffers."""
         other = self.other
         other.inbox += chunks
         if not other.busy:
             other.deliver()
 
     def deliver(self) -> None:
+        """Let what was written arrive."""
         if self.session.connection.is_receiving:
             self.session.loop.call_soon(self.deliver)
             return
@@ -131,12 +143,14 @@ class MemoryPipe:
             self.session.lost()
 
     def close(self) -> None:
+        """Close once everything is sent."""
         other = self.other
         if not other.ended:
             other.ended = True
             self.session.loop.call_soon(other.deliver)
 
     async def wait_closed(self) -> None:
+        """Wait until all is closed."""
         return
 
 
@@ -156,6 +170,7 @@ class StreamPipe:
         session.runtime.keep(self.task)
 
     async def read(self) -> None:
+        """Read until the end of the stream."""
         error: BaseException | None = None
         try:
             while data := await self.reader.read(READ_BYTES):
@@ -182,16 +197,19 @@ class StreamPipe:
             self.session.abort(f"a packed message cannot be read: {error}")
 
     def write(self, chunks: list[Any]) -> None:
+        """Send buffers."""
         if self.decoder is None:
             self.writer.writelines(chunks)
         else:
             self.writer.write(packed_frames(b"".join(chunks)))
 
     def close(self) -> None:
+        """Close once everything is sent."""
         self.writer.close()
         self.task.cancel()
 
     async def wait_closed(self) -> None:
+        """Wait until all is closed."""
         await asyncio.wait([self.task])
         wait = getattr(self.writer, "wait_closed", None)
         if wait is not None:

@@ -1,20 +1,17 @@
 """One connection to another vat: its four tables, what is sent, what happens at its end.
 
-`rpc.incoming` has what arrives, `rpc.descriptors` how capabilities are written.  Nothing here waits,
-reads a clock or touches a socket.  Spec: rpc.capnp.
+`rpc.incoming` has what arrives, `rpc.descriptors` how capabilities are written.  Nothing here
+waits, reads a clock or touches a socket.  Spec: rpc.capnp.
 """
 
 cimport cython
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy
 
 from collections import deque
 from weakref import ref as weak_reference
 
 from capnwire._any cimport AnyPointerReader
-from capnwire.rpc.descriptors cimport (
-    attach_capabilities, describe, write_capabilities, write_exception, write_target,
-)
+from capnwire.rpc.descriptors cimport describe, write_capabilities, write_exception, write_target
 from capnwire.rpc.incoming cimport handle
 from capnwire.rpc.layout cimport *
 from capnwire.rpc.outbox cimport Outbox
@@ -28,17 +25,16 @@ from capnwire.service.reference cimport (
 from capnwire.wire.arena cimport (
     ARENA_COUNT_MASK, Arena, BuilderArena, Segment, capabilities_of, new_builder_arena,
 )
-from capnwire.wire.builder cimport init_struct, set_capability
+from capnwire.wire.builder cimport init_struct
 from capnwire.wire.copy cimport copy_pointer
 from capnwire.wire.framing cimport FrameDecoder
 from capnwire.wire.memory cimport load64, store16, store32, store64
 from capnwire.wire.pointer cimport struct_shape, with_offset
 from capnwire.wire.reader cimport StructRef
-from capnwire.wire.units cimport word_t
 
 from capnwire.rpc.tables import Dropped
 from capnwire.errors import (
-    DecodeError, FramingError, LimitError, LocalProtocolError, RemoteError, RemoteProtocolError,
+    DecodeError, LimitError, LocalProtocolError, RemoteError, RemoteProtocolError,
 )
 
 cdef enum:
@@ -416,9 +412,10 @@ cdef Question new_question(Connection connection):
 cdef class Connection:
     """A two-party connection, sans I/O.
 
-    `receive_data(bytes)` takes what arrived, `data_to_send()` gives what to write; `owner.wake()` says that
-    there is output, `owner.flush()` that it should be written now, `owner.ring()` as `wake` from any thread, `owner.closed(error)` that it has ended.
-    `bootstrap` is a Reference, None, or a function of the peer's name that gives either.
+    `receive_data(bytes)` takes what arrived, `data_to_send()` gives what to write; `owner.wake()`
+    says that there is output, `owner.flush()` that it should be written now, `owner.ring()` as
+    `wake` from any thread, `owner.closed(error)` that it has ended.  `bootstrap` is a Reference,
+    None, or a function of the peer's name that gives either.
     """
 
     def __cinit__(
@@ -452,7 +449,7 @@ cdef class Connection:
         """
         cdef bytes message
         if self.receiving:
-            raise LocalProtocolError("receive_data() is running: it cannot be entered from a method")
+            raise LocalProtocolError("receive_data() runs: it cannot be entered from a method")
         if self.error is not None:
             return
         self.receiving = True
@@ -831,7 +828,6 @@ cdef class Connection:
     cdef Export exporting(self, Reference reference):
         """The export entry of a local reference, with one count more."""
         cdef Export entry = self.exports_by.get(reference)
-        cdef bint is_broken
         if entry is not None:
             entry.count += 1
             return entry

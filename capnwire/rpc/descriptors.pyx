@@ -3,7 +3,7 @@
 Spec: rpc.capnp, CapDescriptor, MessageTarget, PromisedAnswer, Exception.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.string cimport memcpy
 
@@ -14,21 +14,15 @@ from capnwire.rpc.connection cimport (
     protocol_error,
 )
 from capnwire.rpc.layout cimport *
-from capnwire.service.reference cimport (
-    BrokenReference, Promise, Reference, broken, innermost,
-)
-from capnwire.wire.arena cimport (
-    Arena, BuilderArena, Segment, SegmentTable, attach_table, charge,
-)
+from capnwire.service.reference cimport BrokenReference, Promise, Reference, innermost
+from capnwire.wire.arena cimport Arena, BuilderArena, Segment, SegmentTable, attach_table
 from capnwire.wire.builder cimport init_list, init_struct
 from capnwire.wire.memory cimport load64, store16, store32
-from capnwire.wire.reader cimport (
-    WANT_ANY, BlobRef, ListRef, StructRef, read_blob, read_list, read_struct, read_text,
-)
+from capnwire.wire.reader cimport BlobRef, ListRef, StructRef, read_blob, read_list, read_text
 from capnwire.wire.units cimport SIZE_BYTE, SIZE_COMPOSITE, word_t
 
 from capnwire.rpc.tables import Dropped
-from capnwire.errors import DecodeError, RemoteError
+from capnwire.errors import RemoteError
 
 cdef enum:
     NESTING = 64
@@ -46,8 +40,8 @@ cdef int write_capabilities(
 ) except -1:
     """A Payload's capTable at a word of the first segment, for the references in `table`.
 
-    They are replaced by what was described, which calls on the message's contents must go to for ever:
-    a promise that resolves later must not change the way of calls that follow earlier ones.
+    They are replaced by what was described, which calls on the message's contents must go to for
+    ever: a promise that resolves later must not change the way of calls that follow earlier ones.
     """
     cdef ListRef items
     cdef uint32_t i, count = <uint32_t>len(table)
@@ -235,8 +229,7 @@ cdef inline void element(ListRef* items, uint32_t index, StructRef* out) noexcep
 cdef bytes read_path(Arena arena, StructRef* answer):
     """The pointer indices of a PromisedAnswer's transform, 16 bits each; noops are left out.
 
-    None for a transform that holds anything, when only noops are in it: on a bootstrap answer that is not
-    the same as none (findings of the recordings).
+    None when there are only noops: on a bootstrap answer those are not the same as nothing.
     """
     cdef uint8_t* place = pointer_place(answer, 0)
     cdef word_t pointer = load64(place) if place != NULL else 0
@@ -299,7 +292,7 @@ cdef Reference receive_descriptor(
 ):
     """The reference that a CapDescriptor names, None for `none`; counts what it gives.
 
-    `loops` becomes true when it lives on this side, so that calls in flight may still be coming round.
+    `loops` becomes true when it lives on this side: calls in flight may still be coming round.
     """
     cdef uint16_t tag = u16(descriptor, DESCRIPTOR_TAG)
     cdef uint32_t id = u32(descriptor, DESCRIPTOR_ID)

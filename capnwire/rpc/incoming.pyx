@@ -7,7 +7,7 @@ cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
-from capnwire._any cimport AnyPointerReader, any_reader
+from capnwire._any cimport any_reader
 from capnwire.rpc.connection cimport (
     Answer, AnswerReference, Connection, Export, Import, ImportReference, Question, RemotePromise,
     protocol_error,
@@ -17,19 +17,19 @@ from capnwire.rpc.descriptors cimport (
 )
 from capnwire.rpc.layout cimport *
 from capnwire.service.reference cimport (
-    NO_PIPELINING, ONLY_PIPELINE, PENDING, RETURN_CONTENT, RETURN_HEADER, BrokenReference, Call,
-    Promise, QueuedReference, Reference, Waiter, broken, content_of, innermost, new_header,
+    NO_PIPELINING, ONLY_PIPELINE, PENDING, RETURN_CONTENT, RETURN_HEADER, Call, Promise,
+    QueuedReference, Reference, Waiter, broken, content_of, innermost, new_header,
 )
 from capnwire.wire.arena cimport (
-    Arena, BuilderArena, Segment, nesting_limit_of, new_builder_arena, open_framed,
+    Arena, BuilderArena, nesting_limit_of, new_builder_arena, open_framed,
 )
 from capnwire.wire.builder cimport init_struct, set_capability
 from capnwire.wire.copy cimport copy_struct
-from capnwire.wire.memory cimport load64, store16, store64
-from capnwire.wire.pointer cimport pointer_count_of, struct_shape
+from capnwire.wire.memory cimport load64
+from capnwire.wire.pointer cimport pointer_count_of
 from capnwire.wire.reader cimport StructRef, read_struct
 
-from capnwire.errors import DecodeError, RemoteError, RemoteProtocolError
+from capnwire.errors import RemoteError, RemoteProtocolError
 
 UNIMPLEMENTED_KIND = "Peer did not implement required RPC message type."
 CLOSED_ANSWER = "Pipeline call on a request that returned no capabilities or was already closed."
@@ -284,7 +284,7 @@ cdef int receive_return(Connection connection, Arena arena, StructRef* body) exc
 
 
 cdef Answer take_answer(Connection connection, uint32_t id):
-    """The answer whose results the peer wants for one of our questions; it is told that they left."""
+    """The answer whose results the peer wants for a question of ours; it is told they left."""
     cdef Answer answer = connection.answers.get(id)
     if answer is None:
         raise protocol_error("`Return.takeFromOtherQuestion` had invalid answer ID.")

@@ -25,7 +25,9 @@ cdef class Outbox:
     cdef uint8_t* more(self, size_t size) except NULL
     cdef int close_chunk(self) except -1
     cdef list take(self)
-    cdef uint8_t* head(self, uint32_t words, uint16_t kind, uint32_t data, uint32_t pointers) except NULL
+    cdef uint8_t* head(
+        self, uint32_t words, uint16_t kind, uint32_t data, uint32_t pointers
+    ) except NULL
     cdef int put(self, BuilderArena arena) except -1
     cdef int put_finish(self, uint32_t question, bint release_results) except -1
     cdef int put_release(self, uint32_t id, uint32_t count) except -1

@@ -5,7 +5,7 @@ Spec: rpc.capnp; encoding.md, Framing.
 
 cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
@@ -111,7 +111,9 @@ cdef class Outbox:
                 memcpy(self.more(size), segment.head.base, size)
         return 0
 
-    cdef uint8_t* head(self, uint32_t words, uint16_t kind, uint32_t data, uint32_t pointers) except NULL:
+    cdef uint8_t* head(
+        self, uint32_t words, uint16_t kind, uint32_t data, uint32_t pointers
+    ) except NULL:
         """One segment with a Message whose body is a struct; gives the body."""
         cdef uint8_t* place = self.more(8 + <size_t>words * 8)
         memset(place, 0, 8 + <size_t>words * 8)

@@ -23,8 +23,8 @@ from collections import deque
 from capnwire._any import set_capability_hooks
 from capnwire.errors import EncodeTypeError, LocalProtocolError
 
+# Set by the session layer: gives the runtime of the running loop, for calls on local objects.
 cdef object find_runtime = None
-"""Set by the session layer: gives the runtime of the running loop, for calls on local objects."""
 
 
 def set_runtime_finder(finder):

@@ -8,10 +8,10 @@ from libc.stdint cimport uint8_t, uint32_t
 from capnwire._any cimport AnyPointerReader
 from capnwire._fast cimport Struct, check_alive, info_of
 from capnwire._convert cimport ref_of
-from capnwire._info cimport Field, StructInfo, complete, find_field
+from capnwire._info cimport StructInfo, complete, find_field
 from capnwire._store cimport merge, store
 from capnwire.service.reference cimport (
-    CALL_CONTENT, CALL_HEADER, RETURN_CONTENT, RETURN_HEADER, Outcome, content_of, new_header,
+    CALL_CONTENT, CALL_HEADER, RETURN_CONTENT, RETURN_HEADER, content_of, new_header,
 )
 from capnwire.wire.arena cimport BuilderArena
 from capnwire.wire.builder cimport init_struct
@@ -86,7 +86,7 @@ cdef class Method:
             while PyDict_Next(named, &at, &key, &value):
                 if guess >= info.count or info.fields[guess].name != key:
                     guess = index_of(self, info, <object>key)
-                held = <object>value
+                _held = <object>value        # as storing may run code that takes it away
                 store(
                     arena, struct.segment, struct.data, struct.bits, &info.fields[guess], value
                 )

@@ -11,7 +11,6 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 from capnwire._any cimport AnyPointerReader, any_reader
 from capnwire._fast cimport reader_of
-from capnwire._info cimport StructInfo
 from capnwire.service.method cimport Method
 from capnwire.wire.arena cimport (
     Arena, BuilderArena, Segment, builder_segment, capabilities_of, check_open, new_builder_arena,
@@ -402,7 +401,9 @@ cdef Reference capability_at(AnyPointerReader results, bytes path):
     try:
         return walk(results, path)
     except DecodeError as error:
-        return broken(RemoteError(f"Pipeline call on a request that returned no capability there: {error}"))
+        return broken(RemoteError(
+            f"Pipeline call on a request that returned no capability there: {error}"
+        ))
 
 
 cdef Reference walk(AnyPointerReader results, bytes path):

@@ -6,7 +6,6 @@ while a streaming call runs, the others wait.
 
 cimport cython
 from cpython.object cimport PyObject
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from capnwire._any cimport AnyPointerReader
 from capnwire._fast cimport Struct, builder_of, get_reader_field, reader_of
@@ -16,7 +15,7 @@ from capnwire.service.reference cimport (
     PENDING, RETURN_CONTENT, RETURN_HEADER, Call, Outcome, Reference, Runtime, content_of,
     new_header,
 )
-from capnwire.wire.arena cimport BuilderArena, check_open
+from capnwire.wire.arena cimport BuilderArena
 from capnwire.wire.builder cimport init_struct
 from capnwire.wire.memory cimport load64
 from capnwire.wire.reader cimport StructRef, read_struct

@@ -63,7 +63,7 @@ def test_a_call_with_wrong_arguments_raises_at_once(
 def test_an_unknown_method_is_an_attribute_error() -> None:
     async def main() -> None:
         with pytest.raises(AttributeError):
-            Held().calculator.subtract
+            _ = Held().calculator.subtract
 
     run(main())
 
@@ -113,9 +113,9 @@ def test_capabilities_in_results_can_be_used_before_they_are_there() -> None:
         reply = calculator.wait()
         first = reply.pipeline.result.next()
         with pytest.raises(AttributeError):
-            reply.nothing
+            _ = reply.nothing
         with pytest.raises(AttributeError, match="neither a struct nor a capability"):
-            calculator.nested().outer.inner.name
+            _ = calculator.nested().outer.inner.name
         held = Held()
         reply = held.calculator.wait()
         first = reply.pipeline.result.next()

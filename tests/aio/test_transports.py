@@ -179,7 +179,7 @@ def test_a_peer_that_goes_away_without_a_word_is_noticed() -> None:
             await calculator.started.wait()
             session._pipe.transport.abort()
             await calculator.cancelled.wait()
-            assert "DISCONNECTED" == (await session.on_disconnect()).kind
+            assert (await session.on_disconnect()).kind == "DISCONNECTED"
 
     run(main())
 
@@ -205,7 +205,7 @@ def test_nobody_at_an_address_is_an_os_error() -> None:
     async def main() -> None:
         async with capnwire.serve(Calculator(), "tcp://127.0.0.1:0") as server:
             url = server.addresses[0]
-        with pytest.raises(OSError):  # noqa: PT011
+        with pytest.raises(OSError):
             await capnwire.connect(url)
 
     run(main())

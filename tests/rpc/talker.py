@@ -7,7 +7,7 @@ from typing import Any
 from capnwire._any import any_root
 from tests.rpc.pair import End, StepRuntime, frames_of
 from tests.rpc.probe import Probe, State
-from tests.rpc.wire import METHODS, RPC, SCHEMA, _Typed, describe, note_question
+from tests.rpc.wire import METHODS, RPC, _Typed, describe, note_question
 
 PROBE_ID = 0x9A11C0DE00000001
 NUMBERS = {method.name: number for (id, number), method in METHODS.items() if id == PROBE_ID}
@@ -205,7 +205,8 @@ def short(found: dict[str, Any]) -> str:
     if kind == "call":
         to = " to yourself" if found["to"] == "yourself" else ""
         hints = "".join(f" {hint}" for hint in found["hints"])
-        return f"call {found['question']} on {found['target']} {found['method']}{fields}{caps}{to}{hints}"
+        where = f"call {found['question']} on {found['target']} {found['method']}"
+        return f"{where}{fields}{caps}{to}{hints}"
     if kind == "return":
         text = f"return {found['answer']} {found['which']}{fields}{caps}"
         if found["which"] == "exception":

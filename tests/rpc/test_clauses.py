@@ -1,4 +1,4 @@
-"""The rules of rpc.capnp, one test each: what the core says to a peer that speaks frame by frame."""
+"""The rules of rpc.capnp, one test each: what the core says to a peer, frame by frame."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def aborted(talker: Talker, *frames: bytes) -> str:
     return said[-1][7:]
 
 
-# ------------------------------------------------------------------ bootstrap (rpc.capnp, Bootstrap)
+# ------------------------------------------------------------------ bootstrap
 
 
 def test_bootstrap_gives_the_capability_itself_and_keeps_the_answer_until_finish() -> None:

@@ -1,4 +1,4 @@
-"""Whatever a peer sends ends in an answer or in an abort that says why: no crash, no hang, no leak."""
+"""Whatever a peer sends ends in an answer, or an abort that says why: no crash, hang or leak."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -134,7 +135,7 @@ def chain(choose: Choose, names: str, edges: list[str]) -> None:
     """The first vat's object goes to the last and comes back, by all between."""
     net = Network(edges)
     first, last = names[0], names[-1]
-    for left, right in zip(names[1:-1], names[2:], strict=True):
+    for left, right in pairwise(names[1:]):
         net[left].state.held = net[left].to(right)
     relay = net[first].to(names[1])
     for _ in names[2:]:
@@ -164,11 +165,11 @@ def chain(choose: Choose, names: str, edges: list[str]) -> None:
 @pytest.mark.parametrize("names", ["abc", "abcd"])
 @pytest.mark.parametrize("tail_calls", [True, False])
 def test_chains_of_vats_keep_the_order(names: str, tail_calls: bool) -> None:
-    edges = [left + right for left, right in zip(names, names[1:])]  # noqa: B905
+    edges = [left + right for left, right in pairwise(names)]
     for seed in range(60):
         source = random.Random(seed)
         try:
-            chain(lambda count: source.randrange(count), names, edges)
+            chain(source.randrange, names, edges)
         except AssertionError as error:
             raise AssertionError(f"seed {seed}") from error
 
@@ -187,9 +188,9 @@ def test_a_ring_of_vats_keeps_the_order() -> None:
             net.collect()
             if net.waiting():
                 net.move(source.choice(net.waiting()))
-        net.settle(lambda count: source.randrange(count))
+        net.settle(source.randrange)
         far.echo(6)
-        net.settle(lambda count: source.randrange(count))
+        net.settle(source.randrange)
         assert net["a"].state.notes == [1, 2, 3, 4, 5, 6], seed
         net.check()
 
