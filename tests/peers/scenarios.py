@@ -71,6 +71,15 @@ LIMITS = (
 )
 
 
+# What stays in the tables of a client of these servers after a scenario.
+LEFTOVERS: dict[tuple[str, str], dict[str, object]] = {
+    # capnp-rpc 0.27 sends no Return for a call that was finished early: its id stays in use.
+    ("rust", "cancel"): {"questions": [1]},
+    # Our Go server keeps the promise (go/server/main.go, Late), and so what it resolved to.
+    ("go", "embargo_resolve"): {"exports": {0: 1}},
+}
+
+
 def limits_of(client: str, server: str) -> dict[str, Limit]:
     """The scenarios that cannot succeed between two programs."""
     return {
