@@ -105,7 +105,7 @@ class LoopRuntime(Runtime):
         self.running.add(running)
         body = self._serve(coroutine, running)
         if EAGER and self.loop.is_running():
-            running.task = asyncio.Task(body, loop=self.loop, eager_start=True)
+            running.task = asyncio.Task(body, loop=self.loop, eager_start=True)  # type: ignore[call-arg, unused-ignore]
         else:
             running.task = self.loop.create_task(body)
         return running
