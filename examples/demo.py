@@ -1,10 +1,12 @@
 """Write 10 000 records to a file, map it, read from it lazily, and do the same with JSON.
 
-Run it as `python examples/demo.py [number of records]`.
+Then serve an object over TCP and call it, with pipelining and a callback.  Run it as
+`python examples/demo.py [number of records]`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import mmap
 import random
 import sys
@@ -18,6 +20,7 @@ import capnwire
 from capnwire import codecs
 
 SCHEMA = Path(__file__).with_name("telemetry.capnp")
+CALCULATOR = capnwire.load(str(Path(__file__).with_name("calculator.capnp")))
 LEVELS = ("debug", "info", "warning", "critical")
 
 
@@ -213,6 +216,68 @@ def show_a_record(schema: Any, path: Path) -> None:
         del record
 
 
+class Value(CALCULATOR.Value.Server):
+    """A number in the server."""
+
+    def __init__(self, number: float) -> None:
+        self.number = number
+
+    def read(self) -> float:
+        return self.number
+
+    def times(self, factor: float) -> Any:
+        return Value(self.number * factor)
+
+
+class Calculator(CALCULATOR.Calculator.Server):
+    """Adds and multiplies, and tells whoever watches."""
+
+    def __init__(self) -> None:
+        self.watcher: Any = None
+
+    async def evaluate(self, expression: str) -> Any:
+        left, _, right = expression.partition("+")
+        number = float(left) + float(right or 0)
+        if self.watcher is not None:
+            await self.watcher.evaluated(expression, number)
+        return Value(number)
+
+    async def sum(self, values: Any) -> Any:
+        read = await asyncio.gather(*(value.read() for value in values))
+        return Value(sum(item.number for item in read))
+
+    def watch(self, watcher: Any) -> None:
+        self.watcher = watcher
+
+
+class Printer(CALCULATOR.Watcher.Server):
+    """The client's object that the server calls back."""
+
+    def evaluated(self, expression: str, number: float) -> None:
+        print(f"  the server tells us: {expression} = {number:g}")
+
+
+async def call_a_server() -> None:
+    """An object served over TCP: pipelined calls in one round trip, a callback."""
+    async with (
+        capnwire.serve(Calculator(), "tcp://127.0.0.1:0") as server,
+        capnwire.connect(server.addresses[0]) as session,
+    ):
+        print(f"\na calculator at {server.addresses[0]}")
+        calculator = session.bootstrap(CALCULATOR.Calculator)
+        await calculator.watch(Printer())
+        # Nothing is awaited until the last line: all of it leaves at once.
+        sum_ = calculator.evaluate("1+2").value
+        product = sum_.times(14).value
+        total = calculator.sum([product, calculator.evaluate("0.5").value]).value
+        print(f"  (1 + 2) * 14 + 0.5 = {(await total.read()).number:g}, in one round trip")
+        calls = 2000
+        start = time.perf_counter()
+        await asyncio.gather(*(product.read() for _ in range(calls)))
+        seconds = time.perf_counter() - start
+        print(f"  {calls} calls at once: {seconds / calls * 1e6:.1f} µs each")
+
+
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
     schema = capnwire.load(str(SCHEMA))
@@ -229,6 +294,7 @@ def main() -> None:
         show_a_record(schema, folder / "records.bin")
         print()
         print_table(["encoding", "size", "write", "two fields of all", "all to dicts"], lines)
+    asyncio.run(call_a_server())
 
 
 if __name__ == "__main__":
