@@ -221,7 +221,7 @@ cdef list to_list(ListInfo info, Arena arena, ListRef* items, int options):
 cdef int bound_walk(Arena arena, Walk* walk) except -1:
     """Bound the words that one conversion reads by those that there are.
 
-    The traversal limit alone lets a hundred bytes, shared over and over, become a gigabyte of dicts.
+    The traversal limit alone lets a hundred bytes, shared often, become a gigabyte of dicts.
     An explicit limit is what the caller wants, and a builder's objects are its own.
     """
     walk.arena = <PyObject*>arena

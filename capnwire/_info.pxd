@@ -57,7 +57,7 @@ cdef class Face:
     cdef readonly object list_reader     # the classes of lists and enum values
     cdef readonly object list_builder
     cdef readonly object enum_value
-    cdef readonly frozenset reader_taken # field names that stay the base classes' attributes
+    cdef readonly frozenset reader_taken  # field names that stay the base classes' attributes
     cdef readonly frozenset builder_taken
     cdef object completed                # callable(info), once its types are made
     cdef void* get_reader                # the slots of fields, as get_reader_field and the others

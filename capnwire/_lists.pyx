@@ -157,7 +157,7 @@ cdef class List:
         if isinstance(index, slice):
             PySlice_Unpack(index, &start, &stop, &step)
             check_list(self)
-            pin = self.arena.pin     # held, as making objects may run a finalizer that closes it
+            _pin = self.arena.pin     # held, as making objects may run a finalizer that closes it
             count = PySlice_AdjustIndices(self.ref.count, &start, &stop, step)
             return [element_of(self, <uint32_t>(start + i * step)) for i in range(count)]
         i = index_in(self, index)

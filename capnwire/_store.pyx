@@ -275,8 +275,8 @@ cdef int store_new_group(
 ) except -1:
     """Set a group that is not the active member: it shares its place with the one that is.
 
-    What is there is kept aside until the value is stored, and put back when it is refused.  Put back
-    is also what `clear_group` would have left behind, so that the bytes are the reference's.
+    What is there is kept aside until the value is stored, and put back when it is refused.  What
+    `clear_group` would have left is put back too, so that the bytes are the reference's.
     """
     cdef StructInfo info = <StructInfo>field.sub
     cdef uint8_t* place = data + (bits >> 3)

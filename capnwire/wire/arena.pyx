@@ -263,7 +263,7 @@ cdef int budget_spent(Arena arena, words_t words) except -1:
     cdef uint32_t flags = arena.first.id
     cdef int64_t limit = DEFAULT_TRAVERSAL_WORDS
     cdef int64_t total = 1       # the root pointer takes one word and costs two
-    cdef uint32_t i, renewals
+    cdef uint32_t renewals
     if flags & ARENA_STRICT:
         arena.budget += <int64_t>words
         raise LimitError(

@@ -213,7 +213,7 @@ cdef bint structs_equal(
         PointerError, LimitError: one of them is malformed, too deep or too large.
     """
     cdef Stack stack = Stack(NULL, 0, 0)
-    left_pin, right_pin = left_arena.pin, right_arena.pin   # held, whoever closes them meanwhile
+    _left_pin, _right_pin = left_arena.pin, right_arena.pin   # held, whoever closes them meanwhile
     try:
         return push_structs(
             &stack, left, depth_below(left_arena, left.depth),
@@ -228,7 +228,7 @@ cdef bint lists_equal(
 ) except -1:
     """Whether two lists have the same element size on the wire and the same canonical content."""
     cdef Stack stack = Stack(NULL, 0, 0)
-    left_pin, right_pin = left_arena.pin, right_arena.pin
+    _left_pin, _right_pin = left_arena.pin, right_arena.pin
     try:
         return push_lists(
             &stack, left, depth_below(left_arena, left.depth),

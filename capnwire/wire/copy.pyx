@@ -350,7 +350,7 @@ cdef int copy_struct(
         PointerError, LimitError: the source is malformed, too deep or too large.
     """
     cdef CopyWalk walk = CopyWalk(Stack(NULL, 0, 0), False)
-    pin = source.pin             # held, as an allocator may run code that closes the source
+    _pin = source.pin             # held, as an allocator may run code that closes the source
     place_struct(target, segment, place, struct, depth_below(source, struct.depth), &walk)
     return copy_below(target, place, source, &walk)
 
@@ -360,7 +360,7 @@ cdef int copy_list(
 ) except -1:
     """Deep copy of a list, in its wire layout, to the null pointer at `place`."""
     cdef CopyWalk walk = CopyWalk(Stack(NULL, 0, 0), False)
-    pin = source.pin
+    _pin = source.pin
     place_list(target, segment, place, list, depth_below(source, list.depth), &walk)
     return copy_below(target, place, source, &walk)
 
@@ -371,7 +371,7 @@ cdef int copy_pointer(
 ) except -1:
     """Deep copy of whatever a pointer names to the null pointer at `place`; null gives null."""
     cdef CopyWalk walk = CopyWalk(Stack(NULL, 0, 0), False)
-    pin = source.pin
+    _pin = source.pin
     if load64(source_place) == 0:
         store64(place, 0)
         return 0
@@ -394,7 +394,7 @@ cdef bytes canonical_struct(Arena arena, StructRef* struct):
     cdef CopyWalk walk = CopyWalk(Stack(NULL, 0, 0), True)
     cdef uint64_t words = 0, capabilities = 0
     cdef BuilderArena target
-    pin = arena.pin
+    _pin = arena.pin
     total_size(arena, struct, &words, &capabilities)
     target = new_builder_arena(words + 1)
     place_struct(
@@ -409,7 +409,7 @@ cdef bytes canonical_list(Arena arena, ListRef* list):
     cdef CopyWalk walk = CopyWalk(Stack(NULL, 0, 0), True)
     cdef SizeWalk size = SizeWalk(Stack(NULL, 0, 0), 0, 0)
     cdef BuilderArena target
-    pin = arena.pin
+    _pin = arena.pin
     measure_list(list, depth_below(arena, list.depth), &size)
     measure(arena, &size)
     target = new_builder_arena(size.words + 1)
@@ -747,7 +747,7 @@ cdef int64_t count_traversal(Arena arena, uint64_t cap) except -2:
     cdef int64_t result
     cdef Segment* segment
     cdef uint32_t depth = depth_below(arena, nesting_limit_of(arena))
-    pin = arena.pin              # held, as others run meanwhile and may close the message
+    _pin = arena.pin              # held, as others run meanwhile and may close the message
     walk.segments = <Segment*>malloc(walk.segment_count * sizeof(Segment))
     if walk.segments == NULL:
         raise MemoryError
