@@ -85,7 +85,8 @@ peers: $(VENV)/installed-test
 	$(MAKE) --silent -f tests/peers/Makefile VENV=$(abspath $(VENV)) JOBS=$(JOBS)
 
 fuzz: build $(VENV)/installed-test
-	CAPNWIRE_MUTANTS=$(MUTANTS) $(PY) -m pytest -m "not package and not network" --hypothesis-profile=fuzz --hypothesis-show-statistics $(PYTEST_ARGS)
+	CAPNWIRE_MUTANTS=$(MUTANTS) CAPNWIRE_MUTATED_SCHEMAS=100000 CAPNWIRE_COMPARED_MUTATIONS=10000 \
+	$(PY) -m pytest -m "not package and not network" --hypothesis-profile=fuzz --hypothesis-show-statistics $(PYTEST_ARGS)
 
 package: build $(VENV)/installed-test
 	$(PY) -m pytest -m package $(PYTEST_ARGS)

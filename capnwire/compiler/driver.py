@@ -73,6 +73,7 @@ class Session(ValueSource):
         self.source_infos: list[SourceInfo] = []
         self.measures = {}
         self.trees = []
+        self.unusable = set()
         self._imports: dict[tuple[str, str, str], Module | None] = {}
         self._noted: set[str] = set()
         self._next_substitute = 1000

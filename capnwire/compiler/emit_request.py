@@ -15,7 +15,15 @@ from capnwire.compiler.driver import compile_files
 from capnwire.compiler.files import BUNDLED_DIRECTORY
 from capnwire.message.nodes import node_to_dict, set_schema_source
 from capnwire.message.types import list_of, struct_class
-from capnwire.schema.model import Node, Request, RequestedFile, SourceInfo, StructBody
+from capnwire.schema.model import (
+    Node,
+    Request,
+    RequestedFile,
+    SourceInfo,
+    StructBody,
+    Type,
+    Value,
+)
 from capnwire.schema.registry import Registry
 
 NODE, SOURCE_INFO = 0xE682AB4CF923A417, 0xF38E1DE3041357AE
@@ -76,6 +84,7 @@ def _types(is_current: bool) -> tuple[Any, Any, Any]:
                 _grow_members(nodes)
             else:
                 _take_back(nodes)
+            _take_any_bytes(nodes)
             registry = Registry()
             registry.add(nodes)
             request, node, info = (
@@ -91,6 +100,15 @@ def _grow_members(nodes: list[Node]) -> None:
     for node in nodes:
         if node.id == SOURCE_MEMBER and isinstance(node.body, StructBody):
             node.body.data_word_count, node.body.pointer_count = 1, 2
+
+
+def _take_any_bytes(nodes: list[Node]) -> None:
+    """Make the doc comments' type Data, which looks like Text in a message."""
+    for node in nodes:
+        if node.id in (SOURCE_INFO, SOURCE_MEMBER) and isinstance(node.body, StructBody):
+            for field in node.body.fields or ():
+                if field.name == "docComment":
+                    field.type, field.default_value = Type("data"), Value("data")
 
 
 def _take_back(nodes: list[Node]) -> None:
@@ -118,12 +136,17 @@ def _fill_source_info(target: Any, info: SourceInfo, is_current: bool) -> None:
     if is_current:
         target.startByte, target.endByte = info.start_byte, info.end_byte
     if info.doc_comment is not None:
-        target.docComment = info.doc_comment
+        target.docComment = _doc_bytes(info.doc_comment)
     if info.members is not None:
         members = target.init("members", len(info.members))
         for index, member in enumerate(info.members):
             if member.doc_comment is not None:
-                members[index].docComment = member.doc_comment
+                members[index].docComment = _doc_bytes(member.doc_comment)
+
+
+def _doc_bytes(text: str) -> bytes:
+    """A doc comment as it is in the file, which need not be UTF-8."""
+    return text.encode("utf-8", "surrogateescape") + b"\0"
 
 
 def _fill_file(target: Any, file: RequestedFile, is_current: bool) -> None:

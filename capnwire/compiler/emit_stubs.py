@@ -605,6 +605,7 @@ def _getter(name: str, type: str, doc: str | None) -> list[str]:
 def _docstring(text: str | None, indent: str) -> list[str]:
     if not text or not text.strip():
         return []
+    text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     lines = text.strip().replace("\\", "\\\\").replace('"""', '\\"\\"\\"').split("\n")
     if lines[-1].endswith('"'):
         lines[-1] = lines[-1][:-1] + '\\"'

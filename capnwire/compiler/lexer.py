@@ -45,10 +45,10 @@ _PARTIAL = re.compile(
     rf'0x"[ \f\n\r\t\v]*(?:[0-9a-fA-F]{{2}}[ \f\n\r\t\v]*)*[0-9a-fA-F]?'
     rf'|"(?:[^"\\\n]|{_ESCAPE})*(?:\\(?:x[0-9a-fA-F]?)?)?'
     r"|0x[0-9a-fA-F]*|[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]*)?"
+    r"|\xef\xbb?|\xff|\xfe"
 )
 
 NOT_UTF8 = "Non-UTF-8 input detected. Cap'n Proto schema files must be UTF-8 text."
-EMPTY_ITEM = "Parse error: Empty list item."
 TOO_DEEP = "Nested too deeply."
 
 
@@ -208,9 +208,7 @@ class _Lexer:
             raise _Failure(end - 1)
         if tokens:
             items.append(tokens)
-        # A trailing comma leaves no item behind; other empty items are an error.
-        if not all(items):
-            self.source.error(start, end, EMPTY_ITEM)
+        # A trailing comma leaves no item behind; the parser reports other empty items.
         outer.append((opening, items, start, end))
         lists.pop()
         return outer
@@ -223,7 +221,7 @@ class _Lexer:
             if statement.doc is None:
                 lines = _DOC_LINE.findall(match[1])
                 raw = "\n".join(lines) + "\n"
-                statement.doc = raw.encode("latin-1").decode("utf-8", "replace")
+                statement.doc = raw.encode("latin-1").decode("utf-8", "surrogateescape")
             statement.end = match.end()
             return match.end()
         return position

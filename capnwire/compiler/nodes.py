@@ -92,6 +92,10 @@ class NodeBuilder(StructHost):
             value.kind = type.kind
             self.pending.append((value, expr, type))
 
+    def note_unusable(self, type_id: int) -> None:
+        """Leave values of that struct alone."""
+        self.session.unusable.add(type_id)
+
     def _evaluate(self, value: Value, expr: Expression, type: Type) -> None:
         made = self.evaluator.value(expr, type)
         value.kind, value.value, value.bits = made.kind, made.value, made.bits
@@ -134,7 +138,7 @@ class NodeBuilder(StructHost):
         elif decl.kind == "annotation":
             assert decl.type is not None
             node.body = AnnotationBody(
-                compile_type(unit, decl.type) or Type("void"), decl.targets,
+                compile_type(unit, decl.type)[0], decl.targets,
             )
         node.annotations = self.annotations(decl.annotations, decl.kind)
         return node
@@ -154,11 +158,10 @@ class NodeBuilder(StructHost):
 
     def _const(self, decl: Declaration) -> ConstBody:
         assert decl.type is not None and decl.value is not None
-        type = compile_type(self.unit, decl.type)
-        if type is None:
-            return ConstBody(Type("void"), Value("void"))
+        type, is_whole = compile_type(self.unit, decl.type)
         value = empty_value(type)
-        self.set_value(value, decl.value, type)
+        if is_whole:
+            self.set_value(value, decl.value, type)
         return ConstBody(type, value)
 
     # --- interfaces ------------------------------------------------------------------------

@@ -108,10 +108,10 @@ class OpenedSchema:
         # What is wrong is reported about the text that the name is, not about the schema's.
         outer, self._module.source = self._module.source, source
         try:
-            type = compile_type(self._root, expr)
+            type, is_whole = compile_type(self._root, expr)
         finally:
             self._module.source = outer
-        if type is None or diagnostics:
+        if not is_whole or diagnostics:
             said = diagnostics[0]
             place = f"{said.start_byte + 1}"
             if said.end_byte > said.start_byte:

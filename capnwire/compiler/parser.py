@@ -25,6 +25,7 @@ ANNOTATION_TARGETS = (
     "method", "param", "annotation",
 )
 
+EMPTY_ITEM = "Parse error: Empty list item."
 INVALID_ID = "Invalid ID.  Please generate a new one with 'capnpc -i'."
 ORDINAL_TOO_BIG = "Ordinals cannot be greater than 65535."
 WANTS_BLOCK = "This statement should end with a block, not a semicolon."
@@ -65,12 +66,16 @@ class _Mismatch(Exception):
 
 
 class _Cursor:
-    """A place in a row of tokens; `seen` is the last token that was looked at and left."""
+    """A place in a row of tokens; `seen` is the last token that was looked at and left.
 
-    __slots__ = ("at", "seen", "source", "tokens")
+    `whole` is the list that the tokens are an item of.
+    """
 
-    def __init__(self, source: Source, tokens: list[Token]) -> None:
+    __slots__ = ("at", "seen", "source", "tokens", "whole")
+
+    def __init__(self, source: Source, tokens: list[Token], whole: Token = _END) -> None:
         self.source, self.tokens, self.at, self.seen = source, tokens, 0, -1
+        self.whole = whole
 
     def peek(self) -> Token:
         return self.tokens[self.at] if self.at < len(self.tokens) else _END
@@ -121,14 +126,16 @@ class _Cursor:
             raise _Mismatch(self.at - 1)
 
     def list_items(self, kind: str) -> list[_Cursor]:
-        items: list[list[Token]] = self.take(kind)[1]  # type: ignore[assignment]
-        return [_Cursor(self.source, item) for item in items]
+        whole = self.take(kind)
+        items: list[list[Token]] = whole[1]  # type: ignore[assignment]
+        return [_Cursor(self.source, item, whole) for item in items]
 
     def report_item(self, mismatch: _Mismatch) -> None:
         """Report that this list item does not parse."""
         tokens = self.tokens
         if not tokens:
-            return  # the lexer has reported the empty item
+            self.source.error(self.whole[2], self.whole[3], EMPTY_ITEM)
+            return
         best = max(mismatch.at, self.seen) + 1
         first = tokens[best] if best < len(tokens) else tokens[0]
         self.source.error(first[2], tokens[-1][3], "Parse error.")
@@ -254,7 +261,7 @@ def _applied(expr: Expression) -> Applied:
     items = expr.items
     if len(items) == 1 and items[0][0] is None:
         return Applied(expr.base, items[0][1])
-    return Applied(expr.base, Expression("tuple", expr.base.end, expr.end, items=items))
+    return Applied(expr.base, Expression("tuple", 0, 0, items=items))
 
 
 # --- pieces of declarations --------------------------------------------------------------------

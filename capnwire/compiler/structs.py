@@ -54,6 +54,10 @@ class StructHost:
         """The annotations applied to something of kind `target`."""
         raise NotImplementedError
 
+    def note_unusable(self, type_id: int) -> None:
+        """Say that values of a struct cannot be looked at, for an error that was reported."""
+        raise NotImplementedError
+
 
 class _Scope:
     """A node's worth of fields: the struct itself, a group or a named union."""
@@ -73,8 +77,8 @@ class _Member:
     """A field, group or named union, in the scope that lists it."""
 
     __slots__ = (
-        "annotations", "decl", "default", "doc", "end", "field", "inner", "kind", "layout", "name",
-        "order", "ordinal", "outer", "owner", "start", "type", "union", "in_union",
+        "annotations", "default", "doc", "field", "in_union", "inner", "kind", "layout", "name",
+        "order", "outer", "owner", "type", "union",
     )
 
     def __init__(
@@ -105,7 +109,6 @@ class StructCompiler:
         self.top = StructLayout(strict=builder.strict_layout)
         self.root = _Scope(node, body)
         self.members: list[_Member] = []
-        self.scopes: list[_Scope] = []
         self.groups: list[tuple[Node, SourceInfo]] = []
         self.source_info = source_info
         self.queue: list[tuple[int, Ordinal | None, _Member, UnionLayout | None]] = []
@@ -119,6 +122,7 @@ class StructCompiler:
         except Issue344:
             name = decl.name
             self.source.error(name.start, name.end, ISSUE_344)
+            self.builder.note_unusable(self.root.node.id)
 
     def compile_params(self, params: Params) -> None:
         """Compile a method's parameter or result list."""
@@ -257,10 +261,7 @@ class StructCompiler:
     def _slot(self, member: _Member, field: Field) -> None:
         assert member.type is not None and member.layout is not None
         builder = self.builder
-        type = compile_type(builder.unit, member.type, self.implicit)
-        broken = type is None
-        if type is None:
-            type = Type("void")
+        type, is_whole = compile_type(builder.unit, member.type, self.implicit)
         field.type = type
         lg = LG.get(type.kind)
         if lg is not None:
@@ -273,7 +274,7 @@ class StructCompiler:
             field.default_value = empty_value(type)
             return
         field.had_explicit_default = True
-        if broken:
+        if not is_whole:
             field.default_value = empty_value(type)
         elif self.implicit is not None and _is_null(member.default):
             field.default_value = empty_value(type)
@@ -287,6 +288,9 @@ class StructCompiler:
 
     def _finish(self) -> None:
         root = self.root
+        for member in self.members:
+            if member.inner is not None and member.field is None:
+                self._entry(member)  # an empty group, which was reported
         self._close(root)
         for member in self.members:
             field = member.field
@@ -313,6 +317,8 @@ class StructCompiler:
         if scope.union is not None:
             scope.union.add_discriminant()
             body.discriminant_count = scope.union_members
+            if scope.union_members == 1:
+                self.builder.note_unusable(self.root.node.id)
             body.discriminant_offset = scope.union.discriminant or 0
         body.fields = scope.fields or None
 

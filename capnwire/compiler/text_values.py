@@ -70,12 +70,13 @@ class TextReader:
 class _Nodes(ValueSource):
     """What the evaluator asks of a session, out of a registry."""
 
-    __slots__ = ("measures", "registry", "trees")
+    __slots__ = ("measures", "registry", "trees", "unusable")
 
     def __init__(self, registry: Registry) -> None:
         self.registry = registry
         self.measures = {}
         self.trees = []
+        self.unusable = set()
 
     def schema(self, type_id: int) -> Node | None:
         return self.registry.nodes.get(type_id)

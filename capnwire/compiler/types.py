@@ -19,44 +19,48 @@ MAX_BINDINGS = 10_000
 TOO_MANY_BINDINGS = "Type is too large."
 
 _PLAIN = {name: Type(kind) for name, (kind, any_kind, _) in BUILTINS.items() if not any_kind}
+_BROKEN = (_PLAIN["Void"], False)
+_BROKEN_LIST = (Type("list", element=_PLAIN["Void"]), False)
 
 
 def compile_type(
     unit: Unit, expr: Expression, implicit: Implicit | None = None,
-) -> Type | None:
-    """The type that an expression in `unit` stands for; None after reporting an error."""
+) -> tuple[Type, bool]:
+    """The type that an expression in `unit` stands for, and whether it is whole.
+
+    After reporting an error, Void stands for what is not known, as in `List(Void)`.
+    """
     resolved = unit.evaluate(expr, implicit)
-    return None if resolved is None else resolved_type(resolved)
+    return _BROKEN if resolved is None else _resolved_type(resolved)
 
 
-def resolved_type(resolved: Resolved) -> Type | None:
-    """The type that a name stands for; None after reporting an error."""
+def _resolved_type(resolved: Resolved) -> tuple[Type, bool]:
     kind = resolved.target
     if kind in ("struct", "enum", "interface"):
         assert resolved.unit is not None
-        return Type(kind, type_id=resolved.unit.id, brand=compile_brand(resolved.brand))
+        return Type(kind, type_id=resolved.unit.id, brand=compile_brand(resolved.brand)), True
     if kind == "builtin":
-        return _builtin_type(resolved)
+        if resolved.builtin == "List":
+            return _list_type(resolved)
+        return _builtin_type(resolved), True
     if kind == "parameter":
         return Type(
             "anyPointer", any_kind="parameter", scope_id=resolved.scope_id,
             parameter_index=resolved.index,
-        )
+        ), True
     if kind == "implicit":
         return Type(
             "anyPointer", any_kind="implicitMethodParameter", parameter_index=resolved.index,
-        )
+        ), True
     if kind == "missing":
         resolved.error(f"Import failed: {resolved.builtin}")
-        return None
-    resolved.error(f"'{expression_text(resolved.expr)}' is not a type.")
-    return None
+    else:
+        resolved.error(f"'{expression_text(resolved.expr)}' is not a type.")
+    return _BROKEN
 
 
-def _builtin_type(resolved: Resolved) -> Type | None:
+def _builtin_type(resolved: Resolved) -> Type:
     name = resolved.builtin
-    if name == "List":
-        return _list_type(resolved)
     if name == "Object":
         resolved.error(OBJECT_RENAMED)
     plain = _PLAIN.get(name)
@@ -66,14 +70,12 @@ def _builtin_type(resolved: Resolved) -> Type | None:
     return Type("anyPointer", any_kind=BUILTINS[name][1])
 
 
-def _list_type(resolved: Resolved) -> Type | None:
+def _list_type(resolved: Resolved) -> tuple[Type, bool]:
     params = resolved.brand.params if resolved.brand is not None else None
     if params is None:
         resolved.error("'List' requires exactly one parameter.")
-        return None
-    element = resolved_type(params[0])
-    if element is None:
-        return None
+        return _BROKEN_LIST
+    element, is_whole = _resolved_type(params[0])
     if element.kind == "anyPointer":
         kind = element.any_kind
         # The reference reads a parameter's index as if it were the kind of an unconstrained
@@ -84,8 +86,8 @@ def _list_type(resolved: Resolved) -> Type | None:
         if number < 2:
             name = "AnyStruct" if number else "AnyPointer"
             resolved.error(f"'List({name})' is not supported.")
-            return None
-    return Type("list", element=element)
+            return _BROKEN_LIST
+    return Type("list", element=element), is_whole
 
 
 def compile_brand(brand: BrandScope | None) -> Brand | None:
@@ -111,9 +113,9 @@ def _sized_brand(brand: BrandScope | None) -> tuple[Brand | None, int]:
         if scope.params is not None:
             bindings = []
             for param in scope.params:
-                type = resolved_type(param)
-                is_whole = is_whole and type is not None
-                bindings.append(Binding(type or _PLAIN["Void"]))
+                type, type_is_whole = _resolved_type(param)
+                is_whole = is_whole and type_is_whole
+                bindings.append(Binding(type))
                 size += 1 + _sized_brand(param.brand)[1]
                 if size > MAX_BINDINGS:
                     param.error(TOO_MANY_BINDINGS)

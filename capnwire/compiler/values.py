@@ -103,6 +103,7 @@ class ValueSource(Names):
 
     measures: dict[int, tuple[object, int, int]]
     trees: list[Tree]
+    unusable: set[int]
 
     def schema(self, type_id: int) -> Node | None:
         """The node of a type, without the values of its defaults; None after an error."""
@@ -197,7 +198,8 @@ class Evaluator:
 
     def evaluate(self, expr: Expression, type: Type) -> object:
         """The tree of an expression of that type, or FAILED after reporting an error."""
-        self._start(type)
+        if self._start(type) in self.session.unusable:
+            return FAILED
         found = self._found(expr, type)
         if isinstance(found, _Failed):
             return found
@@ -211,8 +213,8 @@ class Evaluator:
                 return wrapped
         return self.mismatch(expr, type)
 
-    def _start(self, type: Type) -> None:
-        """Start the node of a type.
+    def _start(self, type: Type) -> int:
+        """Start the node of a type, and give its id.
 
         When the reference does so shows in the order of a file's identifiers.
         """
@@ -220,6 +222,7 @@ class Evaluator:
             type = type.element
         if type.type_id:
             self.session.schema(type.type_id)
+        return type.type_id
 
     def _start_group(self, group_id: int) -> None:
         """Start the nodes of what a group holds, all of which the reference clears before use."""

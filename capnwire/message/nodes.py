@@ -310,16 +310,17 @@ def _float_bits(reader: Any, kind: str) -> int:
 
 def _read_source_info(reader: Any) -> SourceInfo:
     return SourceInfo(
-        reader["id"], doc_comment=_text_or_none(reader, "docComment"),
-        members=_list_or_none(
-            reader, "members", lambda item: SourceMember(_text_or_none(item, "docComment"))
-        ),
+        reader["id"], doc_comment=_doc_comment(reader),
+        members=_list_or_none(reader, "members", lambda item: SourceMember(_doc_comment(item))),
         start_byte=reader["startByte"], end_byte=reader["endByte"],
     )
 
 
-def _text_or_none(reader: Any, name: str) -> str | None:
-    return reader[name] if reader.has(name) else None
+def _doc_comment(reader: Any) -> str | None:
+    try:
+        return reader["docComment"] if reader.has("docComment") else None
+    except TextError:
+        return None  # in another encoding, which is no reason to refuse the schema
 
 
 def _read_file(reader: Any) -> RequestedFile:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from types import ModuleType
 
+import pytest
+
+import capnwire
 from capnwire.compiler.driver import compile_files, compile_text
 from capnwire.compiler.emit_request import emit_request
 from tests.compiler.features import FEATURES
@@ -37,6 +40,19 @@ def test_old_profile_is_smaller_and_reads_as_the_same_nodes(reference: Reference
     read = reference.read(emit_request(old))
     assert read.nodes == current.nodes
     assert read.version[:2] == (1, 0)
+
+
+def test_comments_and_texts_in_another_encoding_stay_as_they_are(
+    reference: Reference, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = b'@0xb0b0b0b0b0b0b0b0; # f\xfcr\nstruct S { t @0 :Text = "\xe9"; # caf\xe9\n}'
+    (tmp_path / "a.capnp").write_bytes(text)
+    monkeypatch.chdir(tmp_path)
+    outcome = reference.run(tmp_path, ["a.capnp"])
+    request = compile_files(["a.capnp"])
+    request.version = reference.read_version(outcome.request)
+    assert emit_request(request) == outcome.request
+    assert capnwire.load(outcome.request).S.schema.fields.keys() == {"t"}
 
 
 def test_plugin_schema_loads_the_request(pycapnp: ModuleType, tmp_path: Path) -> None:
