@@ -172,12 +172,11 @@ class SchemaLoader:
 
 def _schema_capnp() -> Request:
     import capnwire.std
-    from capnwire.compiler.driver import compile_files
+    from capnwire.compiler.cache import compile_cached
 
     directory = os.path.abspath(next(iter(capnwire.std.__path__)))
-    return compile_files(
-        [os.path.join(directory, "capnp", "schema.capnp")], src_prefixes=[directory]
-    )
+    path = os.path.join(directory, "capnp", "schema.capnp")
+    return compile_cached(path, src_prefixes=(directory,))[0]
 
 
 registries.schema_source = _schema_capnp

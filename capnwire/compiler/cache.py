@@ -51,7 +51,8 @@ def cache_directory() -> str | None:
 
 
 def compile_cached(
-    path: str, imports: Iterable[str | os.PathLike[str]], missing_imports: str
+    path: str, imports: Iterable[str | os.PathLike[str]] = (), missing_imports: str = "error", *,
+    src_prefixes: tuple[str, ...] = (),
 ) -> tuple[Request, bool]:
     """The request for a schema file, without source information, and whether it was known before.
 
@@ -65,14 +66,15 @@ def compile_cached(
         from capnwire.compiler.driver import compile_files
 
         request = compile_files(
-            [path], import_paths=import_paths, missing_imports=missing_imports
+            [path], import_paths=import_paths, src_prefixes=src_prefixes,
+            missing_imports=missing_imports,
         )
         return request, False
-    entry = os.path.join(directory, _key(path, import_paths, missing_imports))
+    entry = os.path.join(directory, _key(path, import_paths, missing_imports, src_prefixes))
     found = _read(entry)
     if found is not None:
         return found, True
-    return _compile(entry, path, import_paths, missing_imports), False
+    return _compile(entry, path, import_paths, missing_imports, src_prefixes), False
 
 
 def digest(data: bytes) -> bytes:
@@ -80,13 +82,16 @@ def digest(data: bytes) -> bytes:
     return blake2b(data, digest_size=DIGEST_BYTES).digest()
 
 
-def _key(path: str, import_paths: list[str], missing_imports: str) -> str:
+def _key(
+    path: str, import_paths: list[str], missing_imports: str, src_prefixes: tuple[str, ...]
+) -> str:
     """The name of the entry for a path and the options, for this compiler and this Python."""
     here = os.getcwd()
     parts = [
         os.path.join(here, path), "" if os.path.isabs(path) else here, missing_imports,
         os.environ.get("CAPNP_IGNORE_ISSUE_344", ""), sys.version, _compiler_stamp(),
-        *[os.path.join(here, item) for item in import_paths],
+        *[os.path.join(here, item) for item in import_paths], "\1",
+        *[os.path.join(here, item) for item in src_prefixes],
     ]
     name = "\0".join(parts).encode("utf-8", "surrogateescape")
     return blake2b(name, digest_size=DIGEST_BYTES).hexdigest()
@@ -136,7 +141,8 @@ def _read(entry: str) -> Request | None:
 
 
 def _compile(
-    entry: str, path: str, import_paths: list[str], missing_imports: str
+    entry: str, path: str, import_paths: list[str], missing_imports: str,
+    src_prefixes: tuple[str, ...],
 ) -> Request:
     from capnwire.compiler import driver
     from capnwire.compiler.files import FileFinder, FoundFile
@@ -148,7 +154,7 @@ def _compile(
         __slots__ = ("missing", "read_files")
 
         def __init__(self) -> None:
-            super().__init__(tuple(import_paths), (), standard_imports=True)
+            super().__init__(tuple(import_paths), src_prefixes, standard_imports=True)
             self.read_files: dict[str, bytes] = {}
             self.missing: set[str] = set()
 

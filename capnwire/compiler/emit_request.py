@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Any
 
 from capnwire._any import new_any_root, new_orphan
-from capnwire.compiler.driver import compile_files
+from capnwire.compiler.cache import compile_cached
 from capnwire.compiler.files import BUNDLED_DIRECTORY
 from capnwire.message.nodes import node_to_dict, set_schema_source
 from capnwire.message.types import list_of, struct_class
@@ -70,7 +70,7 @@ def emit_request(request: Request) -> bytes:
 def bundled_schema() -> Request:
     """The request for the bundled schema.capnp."""
     path = os.path.join(BUNDLED_DIRECTORY, "capnp", "schema.capnp")
-    return compile_files([path], src_prefixes=[BUNDLED_DIRECTORY])
+    return compile_cached(path, src_prefixes=(BUNDLED_DIRECTORY,))[0]
 
 
 def _types(is_current: bool) -> tuple[Any, Any, Any]:

@@ -332,11 +332,15 @@ class _FileWriter:
         add(f"    Client: _t.TypeAlias = {private}_Client")
         add("    schema: _t.Any")
         self.lines += [line for _, line in aliases]
-        bases = [self.name(base.id, (), "_Client") for base in body.superclasses]
-        servers = [self.name(base.id, (), "_Server") for base in body.superclasses]
+        bases, servers = (
+            ", ".join(filter(None, dict.fromkeys(
+                self.name(base.id, (), suffix) for base in body.superclasses
+            )))
+            for suffix in ("_Client", "_Server")
+        )
         docs = self.member_docs(node, len(body.methods))
         add("")
-        add(f"class {private}_Client({', '.join(filter(None, bases)) or '_s.Capability'}):")
+        add(f"class {private}_Client({bases or '_s.Capability'}):")
         self.lines += self.doc(node.id)
         for method, doc in zip(body.methods, docs, strict=True):
             if not keyword.iskeyword(method.name):
@@ -344,7 +348,7 @@ class _FileWriter:
                 self.lines += _getter(method.name, f"{private}_{method.name}_Method", doc)
         add("    ...")
         add("")
-        add(f"class {private}_Server({', '.join(filter(None, servers))}):")
+        add(f"class {private}_Server({servers}):")
         for method in body.methods:
             if not keyword.iskeyword(method.name):
                 returned = self.returned(method)
