@@ -14,22 +14,20 @@ from capnwire._any cimport AnyPointerReader
 from capnwire.rpc.descriptors cimport describe, write_capabilities, write_exception, write_target
 from capnwire.rpc.incoming cimport handle
 from capnwire.rpc.layout cimport *
+from capnwire.rpc.messages cimport (
+    fill_call, fill_return, outgoing, outgoing_results, small_message,
+)
 from capnwire.rpc.outbox cimport Outbox
 from capnwire.rpc.tables cimport IdTable
 from capnwire.service.reference cimport (
-    CALL_CONTENT, CALL_HEADER, FAILED, NO_PIPELINING, ONLY_PIPELINE, PENDING, RETURNED,
-    RETURN_CONTENT, RETURN_HEADER, BrokenReference, Call, Outcome, Promise, QueuedReference,
-    Reference, Runtime, Waiter, broken, capability_at, content_of, innermost, new_header,
-    shared_settle, words_of,
+    CALL_HEADER, FAILED, NO_PIPELINING, ONLY_PIPELINE, PENDING, RETURNED, RETURN_CONTENT,
+    RETURN_HEADER, BrokenReference, Call, Outcome, Promise, QueuedReference, Reference, Runtime,
+    Waiter, broken, capability_at, content_of, innermost, shared_settle, words_of,
 )
-from capnwire.wire.arena cimport (
-    ARENA_COUNT_MASK, Arena, BuilderArena, Segment, capabilities_of, new_builder_arena,
-)
+from capnwire.wire.arena cimport BuilderArena, capabilities_of
 from capnwire.wire.builder cimport init_struct
-from capnwire.wire.copy cimport copy_pointer
 from capnwire.wire.framing cimport FrameDecoder
-from capnwire.wire.memory cimport load64, store16, store32, store64
-from capnwire.wire.pointer cimport struct_shape, with_offset
+from capnwire.wire.memory cimport store16, store32, store64
 from capnwire.wire.reader cimport StructRef
 
 from capnwire.rpc.tables import Dropped
@@ -39,7 +37,6 @@ from capnwire.errors import (
 
 cdef enum:
     FLUSH_BYTES = 0x10000        # more output than this does not wait for the end of the turn
-    SMALL_MESSAGE = 64           # words of a message that is no Call or Return
     MOST_SEGMENTS = 0x10000
     HIGH_QUESTION = 0x80000000U
 
@@ -799,14 +796,12 @@ cdef class Connection:
         return 0
 
     cdef int return_exception(self, Answer answer) except -1:
-        cdef BuilderArena arena = new_builder_arena(SMALL_MESSAGE)
+        cdef BuilderArena arena = small_message(MESSAGE_RETURN, 2, 1)
         cdef uint8_t* base = arena.root_segment.head.base
-        arena.root_segment.head.words = 6
-        fill_return(base, answer.id)
-        if answer.is_bootstrap:
-            base[24 + RETURN_FLAGS] = 0
+        store32(base + 24 + RETURN_ANSWER, answer.id)
+        if not answer.is_bootstrap:
+            base[24 + RETURN_FLAGS] = 1 << RETURN_KEEP_PARAMS_BIT
         store16(base + 24 + RETURN_TAG, RETURN_EXCEPTION)
-        store64(base + 40, 0)
         write_exception(
             arena, &arena.root_segment.head, base + 40, answer.error, self.send_traces
         )
@@ -901,14 +896,10 @@ cdef class Connection:
 
     cdef int send_resolve(self, Export entry, Reference reference) except -1:
         """Tell the peer what a promise of ours has become."""
-        cdef BuilderArena arena = new_builder_arena(SMALL_MESSAGE)
+        cdef BuilderArena arena = small_message(MESSAGE_RESOLVE, 1, 1)
         cdef uint8_t* base = arena.root_segment.head.base
         cdef StructRef struct
         cdef list exported = []
-        arena.root_segment.head.words = 5
-        store64(base, struct_shape(1, 1))
-        store16(base + 8, MESSAGE_RESOLVE)
-        store64(base + 16, struct_shape(1, 1))
         store32(base + 24 + RESOLVE_PROMISE, entry.id)
         if isinstance(reference, BrokenReference) and not (<BrokenReference>reference).is_null:
             store16(base + 24 + RESOLVE_TAG, 1)
@@ -926,13 +917,9 @@ cdef class Connection:
         return self.send_due() if self.due else 0
 
     cdef int send_disembargo(self, Reference raw, uint16_t tag, uint32_t id) except -1:
-        cdef BuilderArena arena = new_builder_arena(SMALL_MESSAGE)
+        cdef BuilderArena arena = small_message(MESSAGE_DISEMBARGO, 1, 1)
         cdef uint8_t* base = arena.root_segment.head.base
         cdef StructRef struct
-        arena.root_segment.head.words = 5
-        store64(base, struct_shape(1, 1))
-        store16(base + 8, MESSAGE_DISEMBARGO)
-        store64(base + 16, struct_shape(1, 1))
         store32(base + 24 + DISEMBARGO_ID, id)
         store16(base + 24 + DISEMBARGO_TAG, tag)
         init_struct(arena, &arena.root_segment.head, base + 32, 1, 1, &struct)
@@ -947,11 +934,9 @@ cdef class Connection:
         cdef uint8_t* base
         if self.error is not None:
             return 0
-        arena = new_builder_arena(SMALL_MESSAGE)
+        arena = small_message(MESSAGE_ABORT, 0, 0)
         base = arena.root_segment.head.base
-        arena.root_segment.head.words = 3
-        store64(base, struct_shape(1, 1))
-        store16(base + 8, MESSAGE_ABORT)
+        store64(base + 16, 0)
         error = RemoteProtocolError(text)
         write_exception(arena, &arena.root_segment.head, base + 16, error, False)
         self.outbox.put(arena)
@@ -1000,78 +985,7 @@ cdef class Connection:
         return 0
 
 
-# ---------------------------------------------------------------- messages
-
-cdef BuilderArena outgoing(Call call):
-    """The message to send a call in: the one its parameters were built in, or a copy.
-
-    Raises:
-        DecodeError: parameters that came from elsewhere cannot be read.
-    """
-    cdef BuilderArena arena
-    if call.arena.first.id & ARENA_COUNT_MASK == 0:
-        arena = <BuilderArena>call.arena
-        if (
-            call.place == arena.root_segment.head.base + <size_t>CALL_CONTENT * 8
-            and load64(arena.root_segment.head.base) == 0
-        ):
-            return arena
-    return copied(call.arena, call.segment, call.place, call.depth, CALL_HEADER, CALL_CONTENT)
-
-
-cdef BuilderArena outgoing_results(AnyPointerReader results):
-    """The same for results."""
-    cdef BuilderArena arena
-    if results.arena.first.id & ARENA_COUNT_MASK == 0:
-        arena = <BuilderArena>results.arena
-        if (
-            results.place == arena.root_segment.head.base + <size_t>RETURN_CONTENT * 8
-            and load64(arena.root_segment.head.base) == 0
-        ):
-            return arena
-    return copied(
-        results.arena, results.segment, results.place, results.depth, RETURN_HEADER, RETURN_CONTENT
-    )
-
-
-cdef BuilderArena copied(
-    Arena source, Segment* segment, const uint8_t* place, uint32_t depth, uint32_t header,
-    uint32_t content,
-):
-    cdef BuilderArena arena = new_header(header, 16)
-    if place != NULL and load64(place):
-        copy_pointer(
-            arena, &arena.root_segment.head,
-            arena.root_segment.head.base + <size_t>content * 8, source, segment, place, depth,
-        )
-    return arena
-
-
-cdef void fill_call(
-    uint8_t* base, uint32_t question, Call call, uint8_t hints, bint tail
-) noexcept:
-    """The words in front of a call's parameters, all but its target's id and its capTable."""
-    store64(base, struct_shape(1, 1))
-    store64(base + 8, MESSAGE_CALL)
-    store64(base + 16, struct_shape(3, 3))
-    store32(base + 24 + CALL_QUESTION, question)
-    store16(base + 24 + CALL_METHOD, call.method_id)
-    store16(base + 24 + CALL_SEND_RESULTS_TO, SEND_TO_YOURSELF if tail else SEND_TO_CALLER)
-    store64(base + 24 + CALL_INTERFACE, call.interface_id)
-    base[24 + CALL_FLAGS] = <uint8_t>(hints << 1)
-    store64(base + 48, with_offset(struct_shape(1, 1), 2))
-    store64(base + 56, with_offset(struct_shape(0, 2), 3))
-
-
-cdef void fill_return(uint8_t* base, uint32_t answer) noexcept:
-    """The words in front of a Return's results."""
-    store64(base, struct_shape(1, 1))
-    store64(base + 8, MESSAGE_RETURN)
-    store64(base + 16, struct_shape(2, 1))
-    store32(base + 24 + RETURN_ANSWER, answer)
-    base[24 + RETURN_FLAGS] = 1 << RETURN_KEEP_PARAMS_BIT
-    store64(base + 40, struct_shape(0, 2))
-
+# ---------------------------------------------------------------- strict forwarding
 
 cdef int strict_table(Connection connection, Answer answer) except -1:
     """What `describe` would do to the results' capabilities, for results that are not sent."""
