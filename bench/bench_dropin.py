@@ -42,7 +42,7 @@ _MUST = ("log_list", "log_rss", "log_which", "log_inner", "kept_message")
 
 def _codec_rows() -> list[Row]:
     rows = {row.name: row for row in bench_codec.ROWS}
-    # The log's figures are what the drop-in promises; the others are native's, shown for comparison.
+    # The log's figures are what the drop-in promises; the others are native's, for comparison.
     return [replace(rows[name], targets=()) for name in _CODEC] + [rows[name] for name in _MUST]
 
 

@@ -41,6 +41,17 @@ from capnwire.pycapnp.lib.capnp import (
 )
 from capnwire.pycapnp.version import version as __version__
 
+__all__ = [
+    "KjException", "SchemaLoader", "SchemaParser", "_DynamicListBuilder", "_DynamicListReader",
+    "_DynamicOrphan", "_DynamicResizableListBuilder", "_DynamicStructBuilder",
+    "_DynamicStructReader", "_InterfaceModule", "_ListSchema", "_MallocMessageBuilder",
+    "_PackedFdMessageReader", "_PyCustomMessageBuilder", "_StreamFdMessageReader",
+    "_StructModule", "__version__", "_init_capnp_api", "_write_message_to_fd",
+    "_write_packed_message_to_fd", "add_import_hook", "cleanup_global_schema_parser",
+    "deregister_all_types", "install", "lib", "load", "read_multiple_bytes_packed",
+    "register_type", "remove_import_hook", "types", "version",
+]
+
 _LATE = frozenset((
     "AsyncIoStream", "TwoPartyClient", "TwoPartyServer", "_CapabilityClient",
     "_DynamicCapabilityClient", "_EventLoop", "array", "asyncio", "base64", "contextlib",

@@ -1,7 +1,7 @@
 """pycapnp's coercions: what its programs may store into which field, and what is refused.
 
-The checks of types are here, the storing itself is `capnwire._store`'s.  What pycapnp refuses though the
-value is plain (numbers of NumPy, subclasses, bytearray, any iterable) is taken.
+The checks of types are here, the storing itself is `capnwire._store`'s.  What pycapnp refuses
+though the value is plain (numbers of NumPy, subclasses, bytearray, any iterable) is taken.
 """
 
 from cpython.object cimport PyObject
@@ -13,8 +13,8 @@ from base64 import b64decode
 from capnwire._any cimport AnyPointerBuilder, AnyPointerReader
 from capnwire._fast cimport Struct, info_of
 from capnwire._info cimport (
-    BOOL, DATA, ENUM, FLOAT32, FLOAT64, GROUP, INT8, INTERFACE, IS_UNION_MEMBER, LIST, STRUCT, TEXT, Field,
-    EnumInfo, ListInfo, StructInfo, complete,
+    BOOL, DATA, ENUM, FLOAT32, FLOAT64, GROUP, INT8, INTERFACE, IS_UNION_MEMBER, LIST, STRUCT,
+    TEXT, EnumInfo, Field, ListInfo, StructInfo, complete,
 )
 from capnwire._lists cimport List
 from capnwire._python cimport *
@@ -23,7 +23,7 @@ from capnwire._store cimport (
 )
 from capnwire.wire.arena cimport BuilderArena, Segment
 from capnwire.wire.builder cimport Orphan, adopt, disown, erase, init_struct
-from capnwire.wire.memory cimport load16, load64
+from capnwire.wire.memory cimport load16
 from capnwire.wire.reader cimport ListRef, StructRef
 
 from collections.abc import Mapping, Set

@@ -1,7 +1,7 @@
 """The struct and list classes of the drop-in, and the slots of their fields.
 
-pycapnp's names and rules over the native objects: everything that reads or writes a byte is called from
-`capnwire._fast`, `_lists` and `_store`.
+pycapnp's names and rules over the native objects: everything that reads or writes a byte is called
+from `capnwire._fast`, `_lists` and `_store`.
 """
 
 cimport cython
@@ -12,15 +12,14 @@ from cpython.buffer cimport (
 from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from capnwire._any cimport AnyPointerBuilder, AnyPointerReader, any_builder
 from capnwire._convert cimport BASE64, VERBOSE, WRAPPED, ref_of, to_dict, view_of_data
 from capnwire._fast cimport (
     BUILDER_ROOT, Struct, StructBuilder, StructReader, check_alive, get_builder_field,
     get_reader_field, info_of, init_field, reader_of,
 )
 from capnwire._info cimport (
-    ANY_LIST, DATA, ENUM, GROUP, INTERFACE, IS_UNION_MEMBER, TEXT, Face, Field, ListInfo,
-    StructInfo, complete, disallow, info_of_type,
+    ANY_LIST, DATA, ENUM, GROUP, INTERFACE, IS_UNION_MEMBER, TEXT, Face, Field, StructInfo,
+    complete, disallow, info_of_type,
 )
 from capnwire._lists cimport (
     List, ListBuilder, ListReader, check_list, element_of, make_list,
@@ -41,8 +40,7 @@ from capnwire.wire.reader cimport StructRef
 
 from warnings import warn
 
-from capnwire.errors import FramingError, KjException, TruncatedError
-from capnwire.pycapnp._values import _DynamicEnumField
+from capnwire.errors import FramingError, KjException
 
 cdef extern from *:
     """
@@ -693,7 +691,7 @@ cdef class _DynamicListBuilder(ListBuilder):
         """As `list[index] = value`."""
         self[index] = value
 
-    def init(self, index, size):
+    def init(self, index, size=None):
         """Start an element anew: a list of `size`, a Text or Data of `size` bytes."""
         return ListBuilder.init(self, position(self, index), size)
 

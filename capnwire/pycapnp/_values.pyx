@@ -77,7 +77,7 @@ def _restore_enum(id, raw):
 
 
 cdef class _DynamicEnumField:
-    """The active member of a union: equal to its name and number, and gives its name when called."""
+    """The active member of a union: equal to its name and number; calling it gives the name."""
 
     def __call__(self):
         return self._str

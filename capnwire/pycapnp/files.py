@@ -1,6 +1,7 @@
-"""Reading and writing files as pycapnp's programs do: file objects, text or binary, sockets, numbers.
+"""Reading and writing files as pycapnp's programs do: file objects, sockets, file descriptors.
 
-What is written is in the file when the call returns.  Any object that reads or writes bytes will do.
+What is written is in the file when the call returns.  Any object that reads or writes bytes will
+do, and so will a text file.
 """
 
 from __future__ import annotations

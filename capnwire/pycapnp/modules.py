@@ -110,7 +110,8 @@ class _StructModuleWhich(enum.Enum):
 
 
 def _which_enum(schema_of: Any, names: list[tuple[str, int]]) -> Any:
-    made: Any = _StructModuleWhich("StructModuleWhich", names)  # type: ignore[call-overload]
+    factory: Any = _StructModuleWhich
+    made: Any = factory("StructModuleWhich", names)
     made.schema = schema_of
     return made
 

@@ -1,4 +1,4 @@
-"""The Python half of the drop-in's objects: AnyPointers, orphans, pickles, text, arrays, messages."""
+"""The Python half of the drop-in's objects: AnyPointers, orphans, pickles, text, messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from capnwire._any import (
     new_any_root,
     new_orphan,
 )
-from capnwire._convert import set_object_wrapper
+from capnwire._convert import set_object_wrapper  # type: ignore[import-not-found]
 from capnwire._info import ListInfo
 from capnwire.errors import CapnwireError, EncodeError, KjException
 from capnwire.message.text import format_struct
@@ -238,7 +238,7 @@ class _DynamicResizableListBuilder:
 
 
 def reduce_struct(struct: Any) -> tuple[object, ...]:
-    """A struct pickles as its type's id and a message with a copy of it; it comes back as reader."""
+    """A struct pickles as its type's id and a message with a copy; it comes back as reader."""
     from capnwire.pycapnp.parser import _struct_reducer
 
     builder = struct if isinstance(struct, _DynamicStructBuilder) else struct.as_builder()

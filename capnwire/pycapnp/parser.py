@@ -8,9 +8,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from capnwire import loader as _schema_source  # noqa: F401 - where schema.capnp comes from
 from capnwire._any import any_root
 from capnwire._info import ListInfo
-from capnwire import loader as _schema_source  # noqa: F401 - where schema.capnp comes from
 from capnwire.errors import KjException, SchemaError
 from capnwire.message.nodes import read_node
 from capnwire.pycapnp._face import FACE
@@ -215,7 +215,7 @@ def _list_info(key: tuple[Any, ...]) -> ListInfo:
 
 def register_type(id: int, klass: Any) -> None:
     """Refused: pycapnp wraps structs of generated classes, which are not needed here."""
-    raise KjException("register_type is for classes that capnpc-cython generated, which capnwire lacks")
+    raise KjException("register_type is for classes that capnpc-cython makes: not needed here")
 
 
 def deregister_all_types() -> None:

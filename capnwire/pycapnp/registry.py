@@ -50,7 +50,7 @@ def schema_nodes() -> DropInRegistry:
 
 def node_message(node: Node) -> object:
     """A node as a message of schema.capnp's `Node` in the drop-in's types."""
-    from capnwire.message.nodes import schema_types, node_reader
+    from capnwire.message.nodes import node_reader, schema_types
 
     registry = schema_nodes()
     info = registry.struct_info(schema_types().Node.schema.id)

@@ -1,7 +1,7 @@
 """pycapnp's RPC over capnwire's: clients, requests, promises, servers, contexts.
 
-Everything here is a thin face; calls, references and connections are `capnwire.service`'s, `rpc`'s and
-`aio`'s.  What lives as long as the loop is in `capnwire.pycapnp.streams`.
+Everything here is a thin face; calls, references and connections are `capnwire.service`'s, `rpc`'s
+and `aio`'s.  What lives as long as the loop is in `capnwire.pycapnp.streams`.
 """
 
 from __future__ import annotations
@@ -406,7 +406,7 @@ class _DynamicCapabilityServer(NativeServer):
                     for id, methods in methods_of(info).items():
                         table[id] = tuple(_server_method(method) for method in methods)
             cls._capnwire_table = table  # type: ignore[attr-defined]
-        return table  # type: ignore[no-any-return]
+        return table
 
 
 def _server_method(method: Method) -> ServerMethod:
@@ -538,7 +538,7 @@ class _Party:
     ) -> None:
         self._limit = limit
         self._stream = stream
-        self._session = open_session(stream, bootstrap, limit)
+        self._session: Any = open_session(stream, bootstrap, limit)
 
     def _open(self) -> Any:
         if self._session is None or self._session.is_left:

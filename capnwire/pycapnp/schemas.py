@@ -318,12 +318,18 @@ class _InterfaceMethod:
     @property
     def param_type(self) -> _StructSchema:
         """The struct of the parameters."""
-        return self._struct(self._method.param_struct_type, self._method.param_brand)
+        made: _StructSchema = self._struct(
+            self._method.param_struct_type, self._method.param_brand
+        )
+        return made
 
     @property
     def result_type(self) -> _StructSchema:
         """The struct of the results."""
-        return self._struct(self._method.result_struct_type, self._method.result_brand)
+        made: _StructSchema = self._struct(
+            self._method.result_struct_type, self._method.result_brand
+        )
+        return made
 
     def _struct(self, id: int, brand: Any) -> Any:
         registry, key = self._interface._info.scope

@@ -1,7 +1,7 @@
 """Streams and the KJ loop of pycapnp's programs, over asyncio.
 
-The loop is a mark on the asyncio loop: it says when calls may be made, and ends what is open when it
-is left.
+The loop is a mark on the asyncio loop: it says when calls may be made, and ends what is open when
+it is left.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def current_loop() -> _EventLoop:
     return found
 
 
-class kj_loop:  # noqa: N801 - pycapnp's name
+class kj_loop:
     """`async with kj_loop():` calls can be made inside; leaving it ends what is open."""
 
     _entered: _EventLoop
@@ -100,7 +100,7 @@ async def run(coro: Awaitable[Any]) -> Any:
 
 
 class _AsyncIoStream(asyncio.BufferedProtocol):
-    """A connected stream: messages are read from it and written to it, or calls are made over it."""
+    """A connected stream, for messages or for calls."""
 
     def __init__(self, connected: Callable[[_AsyncIoStream], None] | None = None) -> None:
         self._kj = current_loop()
@@ -277,7 +277,7 @@ class AsyncIoStream:
 
 def _acceptor(
     kj: _EventLoop, callback: Callable[[_AsyncIoStream], Any]
-) -> Callable[[], asyncio.Protocol]:
+) -> Callable[[], _AsyncIoStream]:
     tasks: set[Any] = set()
 
     def connected(stream: _AsyncIoStream) -> None:
@@ -287,7 +287,7 @@ def _acceptor(
             tasks.add(task)
             task.add_done_callback(tasks.discard)
 
-    def accept() -> asyncio.Protocol:
+    def accept() -> _AsyncIoStream:
         if not kj.is_running:
             raise RuntimeError(NOT_RUNNING)
         return _AsyncIoStream(connected)

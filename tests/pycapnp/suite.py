@@ -1,7 +1,7 @@
 """Run pycapnp's own tests and examples, unmodified, against the drop-in.
 
 `python tests/pycapnp/suite.py [pytest arguments]`: fetches the source distribution, unpacks its
-`test/` and `examples/` (and nothing else) into an empty directory, and runs pytest there in a virtual
+`test/` and `examples/` (and nothing else) into an empty directory, and runs pytest in a virtual
 environment that has no pycapnp, with a stand-in package `capnp` first on the path.  Subprocesses
 of the tests inherit it.
 """
@@ -99,7 +99,7 @@ def verdict(report: Path) -> int:
     passed = 0
     wrong = []
     for case in ElementTree.parse(report).iter("testcase"):
-        outcomes = list(case.iter("failure")) + list(case.iter("error")) + list(case.iter("skipped"))
+        outcomes = [child for child in case if child.tag in ("failure", "error", "skipped")]
         name = case.get("name", "")
         if not outcomes:
             passed += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from capnwire._fast import MessageSize as _MessageSize
 from capnwire.errors import KjException
 from capnwire.pycapnp import parser as _parser_module
 from capnwire.pycapnp import types
@@ -65,7 +66,59 @@ from capnwire.pycapnp.schemas import (
     _StructSchema,
     _StructSchemaField,
 )
-from capnwire._fast import MessageSize as _MessageSize
+
+__all__ = [
+    "KjException",
+    "SchemaLoader",
+    "SchemaParser",
+    "_DynamicEnum",
+    "_DynamicEnumField",
+    "_DynamicListBuilder",
+    "_DynamicListReader",
+    "_DynamicObjectBuilder",
+    "_DynamicObjectReader",
+    "_DynamicOrphan",
+    "_DynamicResizableListBuilder",
+    "_DynamicStructBuilder",
+    "_DynamicStructReader",
+    "_EnumModule",
+    "_EnumSchema",
+    "_Importer",
+    "_InterfaceMethod",
+    "_InterfaceModule",
+    "_InterfaceSchema",
+    "_ListSchema",
+    "_Loader",
+    "_MallocMessageBuilder",
+    "_MessageBuilder",
+    "_MessageReader",
+    "_MessageSize",
+    "_NodeReader",
+    "_PackedFdMessageReader",
+    "_ParsedSchema",
+    "_PyCustomMessageBuilder",
+    "_Schema",
+    "_SchemaType",
+    "_StreamFdMessageReader",
+    "_StructModule",
+    "_StructModuleWhich",
+    "_StructSchema",
+    "_StructSchemaField",
+    "_Type",
+    "_capnp_paths",
+    "_list_reducer",
+    "_struct_reducer",
+    "_write_message_to_fd",
+    "_write_packed_message_to_fd",
+    "add_import_hook",
+    "cleanup_global_schema_parser",
+    "deregister_all_types",
+    "load",
+    "read_multiple_bytes_packed",
+    "register_type",
+    "remove_import_hook",
+    "types",
+]
 
 _LATE = (
     "AsyncIoStream", "TwoPartyClient", "TwoPartyServer", "_AsyncIoStream", "_CallContext",

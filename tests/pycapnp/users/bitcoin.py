@@ -1,4 +1,4 @@
-"""Bitcoin Core's functional tests: pipelined calls over a Unix socket, with a context of threads."""
+"""Bitcoin Core's functional tests: pipelined calls over a Unix socket, a context of threads."""
 
 import asyncio
 import os

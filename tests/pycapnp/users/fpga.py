@@ -1,4 +1,4 @@
-"""python-fpga-interchange: a packed device file is built, read with raised limits, and reflected on."""
+"""python-fpga-interchange: a packed device file, read with raised limits and reflected on."""
 
 import gzip
 import io
@@ -64,7 +64,7 @@ def main(scale):
         read = schema.Device.from_bytes_packed(
             file.read(), traversal_limit_in_words=2**63 - 1, nesting_limit=1024
         )
-    strings = [text for text in read.strList]
+    strings = list(read.strList)
     pips = []
     for kind in read.tileTypes:
         for pip in kind.pips:
@@ -81,7 +81,8 @@ def main(scale):
     id = schema.Device.schema.node.id
     return [
         pips, tiles, wires, references(schema.Device.TileType),
-        list(schema.Device.Pip.schema.union_fields), list(schema.Device.Pip.schema.non_union_fields),
+        list(schema.Device.Pip.schema.union_fields),
+        list(schema.Device.Pip.schema.non_union_fields),
         by_id[id].schema.node.displayName, id,
         [field.proto.slot.type.which() for field in schema.Device.schema.fields_list],
         schema.Device.schema.fields["tiles"].schema.elementType.node.id

@@ -1,4 +1,4 @@
-"""nupic: models of many lists are written to files and read back, over a schema that is imported."""
+"""nupic: models of many lists are written to files and read back, by an imported schema."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ import tempfile
 import capnp  # noqa: F401 - the import hook
 
 sys.path.insert(0, os.path.dirname(__file__))
-from network_capnp import Cells, Region  # noqa: E402
+from network_capnp import Cells, Region
 
 
 def fill(proto, size):

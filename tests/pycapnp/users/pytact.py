@@ -45,7 +45,9 @@ def client(connection, size, rounds, answers):
         response = graph.Response.read_packed(file, traversal_limit_in_words=2**64 - 1)
         which = response.which()
         if which == "predictions":
-            answers.append([[p.tactic, p.confidence, list(p.arguments)] for p in response.predictions])
+            answers.append(
+                [[p.tactic, p.confidence, list(p.arguments)] for p in response.predictions]
+            )
         else:
             answers.append([str(which), response.synchronized])
     connection.shutdown(socket.SHUT_RDWR)

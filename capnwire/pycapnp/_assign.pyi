@@ -1,0 +1,15 @@
+"""pycapnp's coercions: what its programs may store into which field."""
+
+from collections.abc import Callable
+from typing import Any
+
+from capnwire.errors import EncodeError
+
+class UnknownEnumerant(EncodeError, AttributeError):
+    """An enum has no value of this name: pycapnp raises the one or the other."""
+
+def set_capability_source(source: Callable[[Any, Any], Any]) -> None:
+    """Say how a value becomes a capability: `source(value, interface info)`, or TypeError."""
+
+__pyx_capi__: dict[str, object]
+__test__: dict[str, str]
