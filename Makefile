@@ -22,7 +22,7 @@ SOURCES := $(shell find capnwire -name '*.pyx' -o -name '*.pxd')
 STUBS = $(shell find capnwire -name '*.pyx' | sort | sed 's/\.pyx$$//' | while read stem; do \
 	test -f $$stem.pyi && echo $$stem | tr / .; done)
 
-.PHONY: help venv build demo test pycapnp-suite lint bench bench-quick figures fuzz peers sanitize package docs clean distclean
+.PHONY: help venv build demo test pycapnp-suite lint bench bench-quick figures fuzz peers soak sanitize package docs clean distclean
 
 help:
 	@echo "make demo      write and read 10 000 records, beside JSON"
@@ -34,6 +34,7 @@ help:
 	@echo "make fuzz      the property tests, 50 times as long, and $(MUTANTS) changed messages"
 	@echo "make sanitize  the tests on extensions built with ASan and UBSan"
 	@echo "make peers     the programs of other implementations that RPC is tested against"
+	@echo "make soak      a million calls, 10 000 connections, 100 clients for minutes"
 	@echo "make package   sdist and wheel, built and installed into an empty venv"
 	@echo "make docs      HTML into docs/_build"
 	@echo "make clean     remove what the build made (distclean: and $(VENV))"
@@ -83,6 +84,9 @@ pycapnp-suite: build
 # What cannot be built is named at the end; its tests then skip (tests/peers/README.md).
 peers: $(VENV)/installed-test
 	$(MAKE) --silent -f tests/peers/Makefile VENV=$(abspath $(VENV)) JOBS=$(JOBS)
+
+soak: build $(VENV)/installed-test
+	CAPNWIRE_SOAK=1 $(PY) -m pytest tests/aio/test_soak.py --durations=0 $(PYTEST_ARGS)
 
 fuzz: build $(VENV)/installed-test
 	CAPNWIRE_MUTANTS=$(MUTANTS) CAPNWIRE_MUTATED_SCHEMAS=100000 CAPNWIRE_COMPARED_MUTATIONS=10000 \

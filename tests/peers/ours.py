@@ -192,12 +192,14 @@ async def expect_order(calls: list[Any]) -> None:
 
 
 async def expect_failure(call: Any, kind: str, text: str) -> None:
+    got = "no exception"
     try:
         await call
     except RemoteError as error:
-        assert (error.kind, text in str(error)) == (kind, True), f"{error.kind}: {error}"
-    else:
-        raise AssertionError(f"no exception, wanted {kind}: {text}")
+        if error.kind == kind and text in str(error):
+            return
+        got = f"{error.kind}: {error}"
+    raise AssertionError(f"{got}, wanted {kind}: {text}")
 
 
 class Run:
