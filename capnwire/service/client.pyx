@@ -10,8 +10,8 @@ from capnwire._info cimport (
 )
 from capnwire.service.method cimport Method
 from capnwire.service.reference cimport (
-    CALL_CONTENT, NO_PIPELINING, ONLY_PIPELINE, PENDING, RETURNED, Call, Outcome, Reference,
-    Runtime, fresh_error, innermost, words_of,
+    CALL_CONTENT, NO_PIPELINING, ONLY_PIPELINE, PENDING, RETURNED, Call, Outcome, Promise,
+    Reference, Runtime, fresh_error, innermost, words_of,
 )
 from capnwire.service.server cimport LocalReference, local_reference
 from capnwire.wire.arena cimport BuilderArena
@@ -53,7 +53,10 @@ cdef class Capability:
         return innermost(self.reference) is innermost((<Capability>other).reference)
 
     def __hash__(self):
-        return hash(id(innermost(self.reference)))
+        cdef Reference target = innermost(self.reference)
+        if isinstance(target, Promise):
+            raise TypeError("unhashable: this capability is a promise, and may become any other")
+        return hash(id(target))
 
     def __repr__(self):
         return f"<{type(self).__name__} client>"

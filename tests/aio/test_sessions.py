@@ -152,6 +152,19 @@ def test_own_objects_that_come_home_are_recognised() -> None:
     run(main())
 
 
+def test_capabilities_are_hashable_once_they_are_known() -> None:
+    async def main() -> None:
+        held = Held()
+        mine = Counter()
+        reply = held.calculator.same(mine)
+        with pytest.raises(TypeError, match="is a promise"):
+            hash(reply.object)
+        first, second = (await reply).object, (await held.calculator.same(mine)).object
+        assert len({first, second}) == 1
+
+    run(main())
+
+
 def test_null_capabilities_are_none() -> None:
     async def main() -> None:
         assert (await Held().calculator.same(None)).object is None

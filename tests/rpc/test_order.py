@@ -124,6 +124,7 @@ def promise_by_a_third(choose: Choose) -> None:
 SCENARIOS = [own_object_returned, late_promise, each_other_s, through_a_third, promise_by_a_third]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
 def test_every_interleaving_keeps_the_order(scenario: Callable[[Choose], None]) -> None:
     # Two wires between two vats: every order of the first dozen messages.
