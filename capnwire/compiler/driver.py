@@ -89,11 +89,10 @@ class Session(ValueSource):
         if data is None:
             data = self.options.finder.read(found.path)
         source = Source(data.decode("latin-1"), Reporter(found.shown, self.diagnostics))
-        before = len(self.diagnostics)
         decl, lexed = parse_file(source)
         if decl.id is None:
             decl.id = Ordinal(random_id(), 0, 0)
-            if lexed and not self.options.allow_missing_id and len(self.diagnostics) == before:
+            if lexed and not self.options.allow_missing_id and not self.has_errors():
                 source.error(0, 0, NO_FILE_ID.format(decl.id.value))
         module = Module(
             source, decl, path=found.path, root_directory=found.root,
@@ -103,6 +102,10 @@ class Session(ValueSource):
         self.modules[key] = module
         module.root = Unit(self, module, decl, None, module.display_name)
         return module
+
+    def has_errors(self) -> bool:
+        """Whether an error was reported, about whatever file."""
+        return any(item.severity == "error" for item in self.diagnostics)
 
     def import_module(self, importer: Module, path: str) -> Module | None:
         """The module that a path names in a file, or None if there is no such file."""
@@ -366,14 +369,14 @@ def _run(options: Options, requested: list[tuple[files.FoundFile, bytes | None]]
             # the name it has there, and diagnostics come file by file.
             modules.append(session.load(found, data))
             session.visit(modules[-1].root)
-        if not any(item.severity == "error" for item in session.diagnostics):
+        if not session.has_errors():
             session.encode_values()
     except RecursionError:
         modules[-1].source.error(0, 0, TOO_DEEP)
     except SchemaError as problem:
         # The nodes are refused by the checks that all schemas go through.
         modules[-1].source.error(0, 0, f"{problem}.")
-    if any(item.severity == "error" for item in session.diagnostics):
+    if session.has_errors():
         raise CompileError(list(session.diagnostics))
     return session.request(modules)
 

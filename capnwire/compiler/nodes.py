@@ -80,6 +80,8 @@ class NodeBuilder(StructHost):
 
     def finish(self) -> None:
         """Evaluate the values that need other nodes."""
+        if self.unit.id in self.session.unusable:
+            self.pending.clear()
         for value, expr, type in self.pending:
             self._evaluate(value, expr, type)
         self.pending.clear()

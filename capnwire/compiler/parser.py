@@ -293,6 +293,7 @@ def _names(cursor: _Cursor, kind: str) -> list[Name]:
             names.append(name)
         except _Mismatch as mismatch:
             item.report_item(mismatch)
+            names.append(Name("", 0, 0))  # it counts all the same
     return names
 
 
@@ -481,16 +482,14 @@ def _numbered_member(cursor: _Cursor) -> Declaration:
     has_bang = cursor.is_op("!")
     has_colon = cursor.is_op(":")
     if cursor.is_word("union"):
-        rest = cursor.peek()
-        if rest[0] == "end" or rest[:2] == ("op", "$"):
-            if not has_bang:
-                cursor.source.error(ordinal.start, ordinal.end, UNION_NUMBER)
-            if not has_colon:
-                cursor.source.error(ordinal.start, ordinal.end, UNION_COLON)
-            decl = Declaration("union", name)
-            decl.ordinal = ordinal
-            decl.annotations = _annotations(cursor)
-            return decl
+        if not has_bang:
+            cursor.source.error(ordinal.start, ordinal.end, UNION_NUMBER)
+        if not has_colon:
+            cursor.source.error(ordinal.start, ordinal.end, UNION_COLON)
+        decl = Declaration("union", name)
+        decl.ordinal = ordinal
+        decl.annotations = _annotations(cursor)
+        return decl
     looked_at = cursor.at
     cursor.at = after
     if ordinal.value > 0xFFFF:

@@ -321,6 +321,8 @@ class StructCompiler:
                 self.builder.note_unusable(self.root.node.id)
             body.discriminant_offset = scope.union.discriminant or 0
         body.fields = scope.fields or None
+        if len({field.name for field in scope.fields}) < len(scope.fields):
+            self.builder.note_unusable(self.root.node.id)
 
     def _info(self, scope: _Scope, doc: str | None = None) -> SourceInfo:
         members = [SourceMember(member.doc) for member in scope.members]
