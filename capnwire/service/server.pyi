@@ -2,8 +2,6 @@
 
 from typing import Any, final
 
-from typing_extensions import disjoint_base
-
 from capnwire.service.method import Method
 from capnwire.service.reference import Reference, Runtime
 

@@ -20,7 +20,6 @@ from tests.conftest import SEED
 from tests.rpc.pair import frames_of
 
 
-
 class RoughPipe(MemoryPipe):
     """A pipe whose messages are treated one by one: cut in pieces, changed, swallowed."""
 

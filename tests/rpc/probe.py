@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from capnwire.errors import RemoteError
 from capnwire.service.client import client_for
 from capnwire.service.server import reference_to
-
-from capnwire.errors import RemoteError
 from tests.rpc.pair import Cancelled, Reply, StepRuntime
 from tests.rpc.wire import SCHEMA
 

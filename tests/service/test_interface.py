@@ -216,6 +216,7 @@ def test_capabilities_cannot_be_pickled() -> None:
 
 
 def test_only_results_that_can_hold_capabilities_are_pipelined_on() -> None:
-    found = {method.name: method for own in methods_of(SCHEMA.Root._info).values() for method in own}
-    assert found["texts"].results_hold_capabilities
-    assert not methods_of(SCHEMA.Both._info)[SCHEMA.Both._info.node.id][0].results_hold_capabilities
+    (found,) = methods_of(SCHEMA.Root._info).values()
+    assert all(method.results_hold_capabilities for method in found)
+    own, *_ = methods_of(SCHEMA.Both._info).values()
+    assert not any(method.results_hold_capabilities for method in own)
