@@ -33,7 +33,9 @@ struct All {
   capabilities @29 :List(Callable); box @30 :Box(Text); boxes @31 :List(Box(All));
   union {
     none @32 :Void; number @33 :UInt32; name @34 :Text;
-    inner :group { x @35 :UInt16; items @36 :List(Point); which :union { a @37 :Void; b @38 :All; } }
+    inner :group {
+        x @35 :UInt16; items @36 :List(Point); which :union { a @37 :Void; b @38 :All; }
+    }
     chosen @39 :List(Point);
   }
   point @40 :Point = (x = 3, label = "default"); points @41 :List(Point) = [(x = 1), (y = 2)];
@@ -47,7 +49,7 @@ interface Callable {}
 """
 
 SECONDS = 10.0  # for all questions about one mutant, on a machine under load and a sanitizer
-VISITS = 400   # attributes looked at in one mutant: a cyclic one has no end
+VISITS = 400  # attributes looked at in one mutant: a cyclic one has no end
 
 
 def load() -> ModuleType:
@@ -55,6 +57,7 @@ def load() -> ModuleType:
 
 
 # ---------------------------------------------------------------- messages
+
 
 def words(*items: int | bytes) -> bytes:
     return b"".join(
@@ -68,20 +71,38 @@ def samples(schema: ModuleType) -> dict[str, bytes]:
     point = {"x": -1, "y": 2**31 - 1, "label": "p"}
     made = {
         "scalars": All.new_message(
-            flag=False, small=-5, half=65535, word=8, long=-1, real=0.5, double=2.0, color="blue",
+            flag=False,
+            small=-5,
+            half=65535,
+            word=8,
+            long=-1,
+            real=0.5,
+            double=2.0,
+            color="blue",
             number=3,
         ),
         "blobs": All.new_message(text="h\u00e9llo", data=b"\0\xff" * 5, name="n"),
         "lists": All.new_message(
-            voids=[None] * 9, flags=[True, False, True] * 4, bytes=[1, 2, 3], shorts=[-1, 1],
-            words=[5], longs=[2**64 - 1], doubles=[1.0, 2.0], colors=["red", "blue", 77],
+            voids=[None] * 9,
+            flags=[True, False, True] * 4,
+            bytes=[1, 2, 3],
+            shorts=[-1, 1],
+            words=[5],
+            longs=[2**64 - 1],
+            doubles=[1.0, 2.0],
+            colors=["red", "blue", 77],
         ),
         "pointer lists": All.new_message(
-            texts=["a", "", "ccc"], datas=[b"", b"1"], matrix=[[1, 2], [], [3]],
-            grid=[[{"word": 1}], []], empties=[{}] * 3, empty={},
+            texts=["a", "", "ccc"],
+            datas=[b"", b"1"],
+            matrix=[[1, 2], [], [3]],
+            grid=[[{"word": 1}], []],
+            empties=[{}] * 3,
+            empty={},
         ),
         "structs": All.new_message(
-            child={"word": 1, "child": {"text": "deep", "points": [point]}}, point=point,
+            child={"word": 1, "child": {"text": "deep", "points": [point]}},
+            point=point,
         ),
         "struct lists": All.new_message(children=[{"word": 1, "text": "x"}, {}, {"child": {}}]),
         "unions": All.new_message(
@@ -99,8 +120,12 @@ def samples(schema: ModuleType) -> dict[str, bytes]:
     made["any pointers"] = pointed
     found = {name: message.to_bytes() for name, message in made.items()}
     scattered = All.new_message(
-        1, text="far away", child={"text": "further"}, children=[{"text": "z"}] * 2,
-        texts=["p", "q"], matrix=[[1], [2]],
+        1,
+        text="far away",
+        child={"text": "further"},
+        children=[{"text": "z"}] * 2,
+        texts=["p", "q"],
+        matrix=[[1], [2]],
     )
     found["a segment an object"] = scattered.to_bytes()
     found["double far"] = double_far()
@@ -118,16 +143,20 @@ def root_pointer(offset: int = 0) -> int:
 
 def double_far() -> bytes:
     """A root and a Text, each through a landing pad in a segment between."""
-    return segments_to_bytes([
-        words(1 << 3 | 6 | 2 << 32),                       # root: double far, pad at 1 in segment 2
-        words(*[0] * ALL_DATA, 3 << 3 | 6 | 2 << 32, *[0] * (ALL_POINTERS - 1)),
-        words(
-            0,
-            0 << 3 | 2 | 1 << 32, root_pointer(),          # the root struct: word 0 of segment 1
-            2 << 3 | 2 | 3 << 32, 1 | 2 << 32 | 6 << 35,   # five letters and NUL: word 2 of segment 3
-        ),
-        words(0, 0, b"hello\0\0\0"),
-    ])
+    return segments_to_bytes(
+        [
+            words(1 << 3 | 6 | 2 << 32),  # root: double far, pad at 1 in segment 2
+            words(*[0] * ALL_DATA, 3 << 3 | 6 | 2 << 32, *[0] * (ALL_POINTERS - 1)),
+            words(
+                0,
+                0 << 3 | 2 | 1 << 32,
+                root_pointer(),  # the root struct: word 0 of segment 1
+                2 << 3 | 2 | 3 << 32,
+                1 | 2 << 32 | 6 << 35,  # five letters and NUL: word 2 of segment 3
+            ),
+            words(0, 0, b"hello\0\0\0"),
+        ]
+    )
 
 
 def older_versions() -> bytes:
@@ -135,7 +164,7 @@ def older_versions() -> bytes:
 
     children is a list of eight-byte values, boxes of pointers, bytes of bytes.
     """
-    first = ALL_DATA + ALL_POINTERS + 1    # the word behind the root struct
+    first = ALL_DATA + ALL_POINTERS + 1  # the word behind the root struct
 
     def list_at(index: int, target: int, size: int, count: int) -> int:
         return (target - (1 + ALL_DATA + index) - 1) << 2 | 1 | size << 32 | count << 35
@@ -144,9 +173,9 @@ def older_versions() -> bytes:
     section[3] = list_at(3, first, 5, 2)
     section[22] = list_at(22, first + 2, 6, 2)
     section[6] = list_at(6, first + 4, 2, 5)
-    return segments_to_bytes([
-        words(root_pointer(), *[0] * ALL_DATA, *section, 1, 2, 0, 0, b"\1\2\3\4\5\0\0\0")
-    ])
+    return segments_to_bytes(
+        [words(root_pointer(), *[0] * ALL_DATA, *section, 1, 2, 0, 0, b"\1\2\3\4\5\0\0\0")]
+    )
 
 
 def capabilities() -> bytes:
@@ -159,10 +188,18 @@ def capabilities() -> bytes:
 def mutants(data: bytes, rng: random.Random, per_byte: int) -> Iterator[bytes]:
     """Each byte changed to other values: all of them when `per_byte` is 255 or more."""
     for at in range(len(data)):
-        values = range(256) if per_byte >= 255 else {
-            0, 0xFF, data[at] ^ 1 << rng.randrange(8), data[at] + 1 & 0xFF, data[at] - 1 & 0xFF,
-            *(rng.randrange(256) for _ in range(per_byte)),
-        }
+        values = (
+            range(256)
+            if per_byte >= 255
+            else {
+                0,
+                0xFF,
+                data[at] ^ 1 << rng.randrange(8),
+                data[at] + 1 & 0xFF,
+                data[at] - 1 & 0xFF,
+                *(rng.randrange(256) for _ in range(per_byte)),
+            }
+        )
         chosen = list(values)
         if per_byte < 255:
             chosen = rng.sample(chosen, min(per_byte, len(chosen)))
@@ -191,16 +228,26 @@ def changed(data: bytes, rng: random.Random) -> bytes:
 def changed_again(data: bytes, rng: random.Random) -> bytes:
     """One more word of the message overwritten: a pointer of some kind, or anything."""
     at = rng.randrange(len(data) // 8) * 8
-    word = rng.choice([
-        rng.randrange(2**64), rng.randrange(2**8), rng.randrange(4) | rng.randrange(32) << 2,
-        rng.randrange(8) << 32 | rng.randrange(64) << 35 | 1 | rng.randrange(-8, 40) << 2 & 0xFFFFFFFC,
-        rng.randrange(4) << 32 | rng.randrange(4) << 48 | rng.randrange(-40, 40) << 2 & 0xFFFFFFFC,
-        rng.randrange(3) << 32 | rng.randrange(40) << 3 | rng.choice([2, 6]),
-    ])
+    word = rng.choice(
+        [
+            rng.randrange(2**64),
+            rng.randrange(2**8),
+            rng.randrange(4) | rng.randrange(32) << 2,
+            rng.randrange(8) << 32
+            | rng.randrange(64) << 35
+            | 1
+            | rng.randrange(-8, 40) << 2 & 0xFFFFFFFC,
+            rng.randrange(4) << 32
+            | rng.randrange(4) << 48
+            | rng.randrange(-40, 40) << 2 & 0xFFFFFFFC,
+            rng.randrange(3) << 32 | rng.randrange(40) << 3 | rng.choice([2, 6]),
+        ]
+    )
     return data[:at] + struct.pack("<Q", word) + data[at + 8 :]
 
 
 # ---------------------------------------------------------------- questions
+
 
 class Examiner:
     """Asks a message everything; anything but a value or a CapnwireError is raised."""
@@ -293,7 +340,7 @@ class Examiner:
         ask(lambda: items[:3])
         if len(items) < 1000:
             ask(items.to_list)
-            ask(lambda: items == items)  # noqa: PLR0124
+            ask(lambda: items == items)
             ask(lambda: repr(items))
         with contextlib.suppress(BufferError):
             ask(lambda: bytes(memoryview(items)))
@@ -301,15 +348,20 @@ class Examiner:
     def any(self, pointer: Any) -> None:
         ask = self.ask
         for question in (
-            lambda: pointer.is_null, pointer.as_text, pointer.as_data, pointer.as_interface,
+            lambda: pointer.is_null,
+            pointer.as_text,
+            pointer.as_data,
+            pointer.as_interface,
             lambda: pointer.as_struct(self.schema.Point).label,
             lambda: pointer.as_struct(self.schema.Empty),
-            lambda: pointer == pointer,  # noqa: PLR0124
+            lambda: pointer == pointer,
             lambda: repr(pointer),
         ):
             ask(question)
         for element in ("Void", "Bool", "UInt8", "Int64", "Text", "AnyPointer"):
-            items = ask(lambda element=element: pointer.as_list(list_of(getattr(capnwire.types, element))))
+            items = ask(
+                lambda element=element: pointer.as_list(list_of(getattr(capnwire.types, element)))
+            )
             if not isinstance(items, CapnwireError):
                 ask(lambda items=items: [items[index] for index in range(min(3, len(items)))])
         found = ask(lambda: pointer.as_struct(self.schema.All))
@@ -327,13 +379,18 @@ class Examiner:
         self.struct(builder)
         orphans = []
         for name in ("child", "children", "texts", "any", "point", "matrix", "boxes", "data"):
-            ask(lambda name=name: orphans.append((name, builder.disown(name))))
+            ask(lambda name=name: orphans.append((name, builder.disown(name))))  # noqa: F821
         for name, orphan in orphans[::2]:
             ask(orphan.get)
             ask(lambda name=name, orphan=orphan: builder.adopt(name, orphan))
         for name, value in (
-            ("text", "new"), ("child", {"word": 3, "child": {"text": "q"}}), ("words", [1, 2]),
-            ("inner", {"x": 1}), ("points", [{"x": 2}]), ("any", b"1"), ("chosen", [{"label": "c"}]),
+            ("text", "new"),
+            ("child", {"word": 3, "child": {"text": "q"}}),
+            ("words", [1, 2]),
+            ("inner", {"x": 1}),
+            ("points", [{"x": 2}]),
+            ("any", b"1"),
+            ("chosen", [{"label": "c"}]),
         ):
             ask(lambda name=name, value=value: builder.__setitem__(name, value))
         for name in builder._info.by_name:

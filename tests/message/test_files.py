@@ -75,6 +75,7 @@ class Dripping(io.RawIOBase):
 
 # ---------------------------------------------------------------- every kind of file
 
+
 def from_pipe(data: bytes, tmp_path: Path) -> Iterator[Any]:
     reading, writing = os.pipe()
 
@@ -141,15 +142,25 @@ def from_buffered_drops(data: bytes, tmp_path: Path) -> Iterator[Any]:
 
 
 SOURCES = [
-    from_pipe, from_socket, from_file, from_raw_file, from_text_file, from_gzip, from_memory,
-    from_single_bytes, from_buffered_drops,
+    from_pipe,
+    from_socket,
+    from_file,
+    from_raw_file,
+    from_text_file,
+    from_gzip,
+    from_memory,
+    from_single_bytes,
+    from_buffered_drops,
 ]
 
 
 @pytest.mark.parametrize("form", ["framed", "packed"])
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.__name__)
 def test_consecutive_reads_each_take_one_message(
-    notes: ModuleType, messages: list[Any], tmp_path: Path, source: Callable[..., Iterator[Any]],
+    notes: ModuleType,
+    messages: list[Any],
+    tmp_path: Path,
+    source: Callable[..., Iterator[Any]],
     form: str,
 ) -> None:
     Note = notes.Note
@@ -167,7 +178,10 @@ def test_consecutive_reads_each_take_one_message(
 @pytest.mark.parametrize("form", ["framed", "packed"])
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.__name__)
 def test_all_messages_of_a_file(
-    notes: ModuleType, messages: list[Any], tmp_path: Path, source: Callable[..., Iterator[Any]],
+    notes: ModuleType,
+    messages: list[Any],
+    tmp_path: Path,
+    source: Callable[..., Iterator[Any]],
     form: str,
 ) -> None:
     Note = notes.Note
@@ -203,6 +217,7 @@ def test_paths_are_opened_and_closed(
 
 # ---------------------------------------------------------------- how much is read
 
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -231,10 +246,13 @@ def test_needed_never_asks_for_a_byte_beyond_the_message(rng: random.Random) -> 
         for _ in range(rng.choice([1, 1, 2, 3, 5])):
             words = rng.choice([0, 1, 2, 255, 256, 257, 600])
             segments.append(
-                rng.choice([
-                    bytes(words * 8), rng.randbytes(words * 8),
-                    bytes(rng.choices([0, 0, 0, 1, 255], k=words * 8)),
-                ])
+                rng.choice(
+                    [
+                        bytes(words * 8),
+                        rng.randbytes(words * 8),
+                        bytes(rng.choices([0, 0, 0, 1, 255], k=words * 8)),
+                    ]
+                )
             )
         data = pack_segments(segments)
         decoder = PackedDecoder()
@@ -269,6 +287,7 @@ def test_needed(fed: bytes, needed: int) -> None:
 
 # ---------------------------------------------------------------- limits
 
+
 def test_a_file_above_the_default_limit_is_read_when_the_caller_allows_it(
     notes: ModuleType, tmp_path: Path
 ) -> None:
@@ -281,7 +300,10 @@ def test_a_file_above_the_default_limit_is_read_when_the_caller_allows_it(
         file.write(bytes(16))
         file.write((1 | 2 << 32 | ((size - 4) * 8) << 35).to_bytes(8, "little"))
         file.truncate(8 + size * 8)
-    for read in (notes.Note.read, lambda path, **limits: next(notes.Note.read_multiple(path, **limits))):
+    for read in (
+        notes.Note.read,
+        lambda path, **limits: next(notes.Note.read_multiple(path, **limits)),
+    ):
         with pytest.raises(LimitError, match="traversal_limit_in_words is 8388608") as caught:
             read(path)
         assert (caught.value.name, caught.value.wanted) == ("traversal_limit_in_words", size)
@@ -331,6 +353,7 @@ def test_a_claimed_size_is_not_allocated_before_its_bytes_arrive(
 
 
 # ---------------------------------------------------------------- files that misbehave
+
 
 def test_every_truncation_is_an_error_of_its_own(notes: ModuleType, messages: list[Any]) -> None:
     data = messages[4].to_bytes()

@@ -36,8 +36,14 @@ def schema() -> ModuleType:
 
 def sample(schema: ModuleType, first_words: int | None = None) -> Any:
     message = schema.Node.new_message(
-        first_words, value=7, text="hi", data=b"abc", list=[1, 2, 3], nodes=[{"value": 1, "text": "a"}] * 3,
-        texts=["x", "y"] * 20, next={"value": 8},
+        first_words,
+        value=7,
+        text="hi",
+        data=b"abc",
+        list=[1, 2, 3],
+        nodes=[{"value": 1, "text": "a"}] * 3,
+        texts=["x", "y"] * 20,
+        next={"value": 8},
     )
     message.any = "zz"
     return message
@@ -74,6 +80,7 @@ class Runs:
 
 # ---------------------------------------------------------------- pins
 
+
 def test_a_bytearray_cannot_be_resized_under_a_reader(schema: ModuleType) -> None:
     reader, buffer, _ = over(schema)
     for held in (reader, reader.nodes, reader.nodes[0], iter(reader.texts), reader.any):
@@ -108,7 +115,13 @@ def test_a_closed_message_raises_from_whatever_was_taken_of_it(
     buffer = bytearray(sample(schema, first_words).to_bytes())
     reader = schema.Node.from_bytes(buffer)
     taken = [
-        reader, reader.next, reader.nodes, reader.nodes[1], reader.texts, reader.list, reader.u,
+        reader,
+        reader.next,
+        reader.nodes,
+        reader.nodes[1],
+        reader.texts,
+        reader.list,
+        reader.u,
         reader.any,
     ]
     iterators = [iter(reader.texts), iter(reader.nodes), reversed(reader.list)]
@@ -123,22 +136,50 @@ def test_a_closed_message_raises_from_whatever_was_taken_of_it(
     reader, child, nodes, node, texts, numbers, group, any_pointer = taken
     target = schema.Node.new_message()
     for question in (
-        lambda: reader.value, lambda: reader.text, lambda: reader.next, lambda: reader["nodes"],
-        lambda: reader.has("text"), reader.to_dict, reader.as_builder, reader.to_bytes,
-        reader.to_canonical, lambda: reader.total_size, lambda: reader == reader,  # noqa: PLR0124
-        lambda: reader.get_data_as_view("data"), lambda: str(reader), lambda: child.value,
-        lambda: nodes[0], lambda: nodes[:], lambda: list(nodes), lambda: node.text,
-        lambda: node.to_dict(), nodes.to_list, lambda: texts[0], lambda: "x" in texts,
-        lambda: numbers[-1], numbers.to_list, lambda: memoryview(numbers), lambda: bytes(numbers),
-        lambda: numbers == [1, 2, 3], lambda: group.which(), any_pointer.as_text,
-        any_pointer.as_data, any_pointer.as_interface, lambda: any_pointer.as_struct(schema.Node),
-        lambda: any_pointer.as_list(list_of(capnwire.types.Text)), lambda: bool(any_pointer),
-        lambda: any_pointer == any_pointer,  # noqa: PLR0124
+        lambda: reader.value,
+        lambda: reader.text,
+        lambda: reader.next,
+        lambda: reader["nodes"],
+        lambda: reader.has("text"),
+        reader.to_dict,
+        reader.as_builder,
+        reader.to_bytes,
+        reader.to_canonical,
+        lambda: reader.total_size,
+        lambda: reader == reader,
+        lambda: reader.get_data_as_view("data"),
+        lambda: str(reader),
+        lambda: child.value,
+        lambda: nodes[0],
+        lambda: nodes[:],
+        lambda: list(nodes),
+        lambda: node.text,
+        lambda: node.to_dict(),
+        nodes.to_list,
+        lambda: texts[0],
+        lambda: "x" in texts,
+        lambda: numbers[-1],
+        numbers.to_list,
+        lambda: memoryview(numbers),
+        lambda: bytes(numbers),
+        lambda: numbers == [1, 2, 3],
+        lambda: group.which(),
+        any_pointer.as_text,
+        any_pointer.as_data,
+        any_pointer.as_interface,
+        lambda: any_pointer.as_struct(schema.Node),
+        lambda: any_pointer.as_list(list_of(capnwire.types.Text)),
+        lambda: bool(any_pointer),
+        lambda: any_pointer == any_pointer,
         *(lambda iterator=iterator: next(iterator) for iterator in iterators),
-        lambda: setattr(target, "list", numbers), lambda: setattr(target, "nodes", nodes),
-        lambda: setattr(target, "next", child), lambda: setattr(target, "any", any_pointer),
-        lambda: setattr(target, "any", nodes), lambda: target.nodes.__class__,
-        lambda: schema.Node.new_message(texts=texts), lambda: schema.Node.new_message(u=group),
+        lambda: setattr(target, "list", numbers),
+        lambda: setattr(target, "nodes", nodes),
+        lambda: setattr(target, "next", child),
+        lambda: setattr(target, "any", any_pointer),
+        lambda: setattr(target, "any", nodes),
+        lambda: target.nodes.__class__,
+        lambda: schema.Node.new_message(texts=texts),
+        lambda: schema.Node.new_message(u=group),
     ):
         if question.__name__ == "<lambda>" and "__class__" in question.__code__.co_names:
             continue
@@ -196,18 +237,21 @@ def test_the_memory_of_a_message_goes_with_its_last_user(schema: ModuleType) -> 
 
 # ---------------------------------------------------------------- pulled away in the middle
 
+
 @pytest.mark.parametrize(
     "question",
     [
         pytest.param(lambda reader, runs: reader.list[runs], id="index"),
         pytest.param(lambda reader, runs: reader.texts[runs], id="index of a Text"),
         pytest.param(lambda reader, runs: reader.texts[runs:5], id="slice"),
-        pytest.param(lambda reader, runs: reader.nodes[::Runs(runs.function, 1)], id="step"),
+        pytest.param(lambda reader, runs: reader.nodes[:: Runs(runs.function, 1)], id="step"),
         pytest.param(lambda reader, runs: reader.texts._get(runs), id="_get"),
         pytest.param(lambda reader, runs: reader.to_dict(verbose=runs), id="verbose"),
         pytest.param(lambda reader, runs: reader.to_dict(False, False, runs), id="base64"),
         pytest.param(lambda reader, runs: reader.texts.to_list(runs), id="verbose list"),
-        pytest.param(lambda reader, runs: reader.as_builder(Runs(runs.function, 9)), id="first words"),
+        pytest.param(
+            lambda reader, runs: reader.as_builder(Runs(runs.function, 9)), id="first words"
+        ),
         pytest.param(lambda reader, runs: reader.nodes[0].copy(Runs(runs.function, 9)), id="copy"),
     ],
 )
@@ -228,7 +272,7 @@ def test_an_allocator_that_closes_what_is_copied(schema: ModuleType) -> None:
         calls.append(words)
         if len(calls) == 2:
             with pytest.raises(BufferError):
-                pull_away()          # the copy holds the buffer, but the message is closed
+                pull_away()  # the copy holds the buffer, but the message is closed
         return bytearray(words * 8)
 
     with pytest.raises(DecodeError):
@@ -248,8 +292,10 @@ def test_a_finalizer_that_closes_the_message_in_the_middle(schema: ModuleType) -
         (first_words, question)
         for first_words in (None, 1)
         for question in (
-            lambda reader: reader.nodes[:], lambda reader: reader.to_dict(),
-            lambda reader: [node.text for node in reader.nodes], lambda reader: str(reader),
+            lambda reader: reader.nodes[:],
+            lambda reader: reader.to_dict(),
+            lambda reader: [node.text for node in reader.nodes],
+            lambda reader: str(reader),
             lambda reader: [reader.get_data_as_view("data") for _ in range(3000)],
             lambda reader: [reader.nodes[i].any for i in range(3000)],
         )
@@ -299,6 +345,7 @@ def test_a_limit_that_advances_the_iterator_it_limits(schema: ModuleType) -> Non
 
 # ---------------------------------------------------------------- buffers that change
 
+
 def test_a_buffer_may_change_under_its_reader(schema: ModuleType, rng: Any) -> None:
     original = sample(schema).to_bytes()
     buffer = bytearray(original)
@@ -308,8 +355,14 @@ def test_a_buffer_may_change_under_its_reader(schema: ModuleType, rng: Any) -> N
         at = rng.randrange(8, len(buffer))
         buffer[at] = rng.randrange(256)
         for question in (
-            reader.to_dict, lambda: nodes[0].text, lambda: texts[3], node.to_dict,
-            reader.as_builder, lambda: str(reader), reader.to_canonical, lambda: list(texts),
+            reader.to_dict,
+            lambda: nodes[0].text,
+            lambda: texts[3],
+            node.to_dict,
+            reader.as_builder,
+            lambda: str(reader),
+            reader.to_canonical,
+            lambda: list(texts),
         ):
             try:
                 question()
@@ -327,6 +380,7 @@ def test_hash_is_refused_where_content_can_change(schema: ModuleType) -> None:
 
 
 # ---------------------------------------------------------------- stale builders
+
 
 @pytest.mark.parametrize(
     "overwrite",
@@ -348,12 +402,23 @@ def test_a_builder_whose_object_was_overwritten_raises(
     gc.collect()
     before = message.to_bytes()
     for question in (
-        lambda: child.value, lambda: setattr(child, "value", 1), lambda: child.init("list", 2),
-        lambda: child.to_dict(), lambda: setattr(child, "text", "x"), lambda: child.disown("list"),
-        lambda: nodes[0], lambda: node.value, lambda: node.init("next"),
-        lambda: numbers.__setitem__(0, 5), lambda: memoryview(numbers), lambda: pointer.set(b"x"),
-        lambda: pointer.is_null, lambda: child.from_dict({"value": 2}), lambda: child.copy(),
-        lambda: setattr(message, "next", child), lambda: setattr(message, "nodes", nodes),
+        lambda: child.value,
+        lambda: setattr(child, "value", 1),
+        lambda: child.init("list", 2),
+        lambda: child.to_dict(),
+        lambda: setattr(child, "text", "x"),
+        lambda: child.disown("list"),
+        lambda: nodes[0],
+        lambda: node.value,
+        lambda: node.init("next"),
+        lambda: numbers.__setitem__(0, 5),
+        lambda: memoryview(numbers),
+        lambda: pointer.set(b"x"),
+        lambda: pointer.is_null,
+        lambda: child.from_dict({"value": 2}),
+        lambda: child.copy(),
+        lambda: setattr(message, "next", child),
+        lambda: setattr(message, "nodes", nodes),
     ):
         with pytest.raises(EncodeError, match="stale"):
             question()
@@ -362,11 +427,13 @@ def test_a_builder_whose_object_was_overwritten_raises(
 
 def test_a_builder_whose_object_moved_when_it_grew_raises(schema: ModuleType) -> None:
     old = capnwire.load_text(
-        "@0xe3b9a1d7c5f20487;\nstruct Small { child @0 :Inner; struct Inner { a @0 :UInt8; } }", "old"
+        "@0xe3b9a1d7c5f20487;\nstruct Small { child @0 :Inner; struct Inner { a @0 :UInt8; } }",
+        "old",
     )
     new = capnwire.load_text(
         "@0xe3b9a1d7c5f20488;\nstruct Large { child @0 :Inner; struct Inner { a @0 :UInt8; "
-        "b @1 :UInt64; t @2 :Text; } }", "new",
+        "b @1 :UInt64; t @2 :Text; } }",
+        "new",
     )
     root = capnwire.MessageBuilder()
     small = root.init_root(old.Small)
@@ -390,7 +457,8 @@ def test_values_that_overwrite_where_they_are_stored(schema: ModuleType) -> None
         message.init("next")
 
     for store in (
-        lambda: child.list.__setitem__(Runs(overwrite), 1), lambda: child.init("data", Runs(overwrite, 5)),
+        lambda: child.list.__setitem__(Runs(overwrite), 1),
+        lambda: child.init("data", Runs(overwrite, 5)),
         lambda: child.nodes.__setitem__(Runs(overwrite), {}),
     ):
         child = message.init("next")
@@ -411,6 +479,7 @@ def test_values_that_overwrite_where_they_are_stored(schema: ModuleType) -> None
 
 
 # ---------------------------------------------------------------- orphans
+
 
 def test_orphans_are_given_back_zeroed_and_their_builders_stale(schema: ModuleType) -> None:
     message = schema.Node.new_message(next={"text": "gone"})
@@ -449,7 +518,7 @@ def test_an_orphan_cannot_be_adopted_into_itself(schema: ModuleType, depth: int)
     with pytest.raises(EncodeError, match="cycle"):
         deepest.adopt("next", orphan)
     message.adopt("next", orphan)
-    assert message.next.value == (1 if depth else 1)
+    assert message.next.value == 1
     assert message.total_size.word_count < 1000
 
 
@@ -481,7 +550,7 @@ def test_an_orphan_of_other_elements_is_not_written(schema: ModuleType, field: s
     message.any = b"\1\2\3\4\5\6\7"
     message.adopt(field, message.disown("any"))
     orphan = message.disown(field)
-    if field == "nodes":         # bytes become structs whose first byte they are
+    if field == "nodes":  # bytes become structs whose first byte they are
         assert [node.value for node in orphan.get()] == [1, 2, 3, 4, 5, 6, 7]
         return
     with pytest.raises(CapnwireError, match="elements is wanted"):
@@ -493,6 +562,7 @@ def test_an_orphan_of_other_elements_is_not_written(schema: ModuleType, field: s
 
 
 # ---------------------------------------------------------------- allocators
+
 
 def test_an_allocator_may_build_on_the_message_it_allocates_for(schema: ModuleType) -> None:
     message: Any = None
@@ -526,15 +596,27 @@ def test_an_allocators_memory_may_be_scribbled_on(schema: ModuleType, rng: Any) 
         for _ in range(rng.randrange(1, 30)):
             piece = rng.choice(memory)
             at = rng.randrange(len(piece) // 8) * 8
-            piece[at : at + 8] = rng.choice([
-                rng.randbytes(8), b"\xfe" + rng.randbytes(7), rng.randbytes(1) + bytes(7),
-                b"\xff" * 8,
-            ])
+            piece[at : at + 8] = rng.choice(
+                [
+                    rng.randbytes(8),
+                    b"\xfe" + rng.randbytes(7),
+                    rng.randbytes(1) + bytes(7),
+                    b"\xff" * 8,
+                ]
+            )
         for question in (
-            lambda: message.init("nodes", 3), lambda: message.clear("next"), lambda: nodes[0].text,
-            lambda: message.disown("data"), lambda: orphan.get()[0], message.to_dict,
-            message.copy, message.to_bytes, lambda: setattr(message, "list", [1]), lambda: message.next,
-            lambda: message.adopt("texts", orphan), lambda: message.total_size,
+            lambda: message.init("nodes", 3),
+            lambda: message.clear("next"),
+            lambda: nodes[0].text,
+            lambda: message.disown("data"),
+            lambda: orphan.get()[0],  # noqa: F821 (deleted below, when it was asked)
+            message.to_dict,
+            message.copy,
+            message.to_bytes,
+            lambda: setattr(message, "list", [1]),
+            lambda: message.next,
+            lambda: message.adopt("texts", orphan),  # noqa: F821
+            lambda: message.total_size,
         ):
             try:
                 question()
@@ -547,7 +629,9 @@ def test_an_allocators_memory_may_be_scribbled_on(schema: ModuleType, rng: Any) 
     ("gives", "error"),
     [
         pytest.param(lambda words: None, TypeError, id="nothing"),
-        pytest.param(lambda words: bytes(words * 8), BufferError, id="memory that cannot be written"),
+        pytest.param(
+            lambda words: bytes(words * 8), BufferError, id="memory that cannot be written"
+        ),
         pytest.param(lambda words: bytearray(words * 8 - 1), EncodeError, id="too little"),
         pytest.param(lambda words: bytearray(b"\1") * words * 8, EncodeError, id="not zero"),
         pytest.param(lambda words: 1 // 0, ZeroDivisionError, id="an exception"),

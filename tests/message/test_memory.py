@@ -48,8 +48,14 @@ def objects() -> int:
 
 def content() -> dict[str, Any]:
     return {
-        "value": 1, "text": "text", "nodes": [{"text": "inner" * 4}] * 5, "data": b"x" * 3000,
-        "next": {"value": 2}, "color": "red", "g": {"t": "group"}, "texts": ["a", "b"],
+        "value": 1,
+        "text": "text",
+        "nodes": [{"text": "inner" * 4}] * 5,
+        "data": b"x" * 3000,
+        "next": {"value": 2},
+        "color": "red",
+        "g": {"t": "group"},
+        "texts": ["a", "b"],
     }
 
 
@@ -75,7 +81,7 @@ def work_on(schema: ModuleType) -> dict[str, Callable[[], object]]:
     def convert() -> None:
         reader.to_dict()
         reader.to_dict(verbose=True)
-        str(reader), repr(reader), hash(reader), reader == reader  # noqa: B018, PLR0124
+        str(reader), repr(reader), hash(reader), reader == reader
         _ = reader.total_size, reader.to_canonical(), reader.nodes.to_list()
 
     def build() -> None:
@@ -86,7 +92,7 @@ def work_on(schema: ModuleType) -> dict[str, Callable[[], object]]:
         made.init("texts", 3)[0] = "t"
         made.adopt("next", made.disown("next"))
         made.disown("nodes")
-        made.to_bytes(), made.to_bytes_packed(), made.copy()  # noqa: B018
+        made.to_bytes(), made.to_bytes_packed(), made.copy()
         del made.text
 
     def grow() -> None:
@@ -101,12 +107,18 @@ def work_on(schema: ModuleType) -> dict[str, Callable[[], object]]:
 
     def fail() -> None:
         for question in (
-            lambda: Node.from_bytes(broken).to_dict(), lambda: Node.from_bytes(broken).as_builder(),
-            lambda: Node.from_bytes(data[:50]), lambda: Node.from_bytes_packed(packed[:50]),
-            lambda: Node.new_message(value=-1), lambda: Node.new_message(nodes=[{"text": 5}]),
-            lambda: Node.new_message(g={"t": "x", "missing": 1}), lambda: reader.g.missing,
-            lambda: setattr(message, "nodes", [{"value": -1}]), lambda: reader.to_dict()["missing"],
-            lambda: Node.read(io.BytesIO(data[:-1])), lambda: Node.from_bytes(data, 10).to_dict(),
+            lambda: Node.from_bytes(broken).to_dict(),
+            lambda: Node.from_bytes(broken).as_builder(),
+            lambda: Node.from_bytes(data[:50]),
+            lambda: Node.from_bytes_packed(packed[:50]),
+            lambda: Node.new_message(value=-1),
+            lambda: Node.new_message(nodes=[{"text": 5}]),
+            lambda: Node.new_message(g={"t": "x", "missing": 1}),
+            lambda: reader.g.missing,
+            lambda: setattr(message, "nodes", [{"value": -1}]),
+            lambda: reader.to_dict()["missing"],
+            lambda: Node.read(io.BytesIO(data[:-1])),
+            lambda: Node.from_bytes(data, 10).to_dict(),
             lambda: Node.new_message(4, lambda words: None),
         ):
             try:
@@ -127,13 +139,18 @@ def work_on(schema: ModuleType) -> dict[str, Callable[[], object]]:
         import copy
         import pickle
 
-        pickle.loads(pickle.dumps(reader)), copy.deepcopy(message), copy.copy(reader)  # noqa: B018
+        pickle.loads(pickle.dumps(reader)), copy.deepcopy(message), copy.copy(reader)
 
-    found = {
-        "read": read, "convert": convert, "build": build, "grow": grow, "allocate": allocate,
-        "fail": fail, "stream": stream, "pickle": pickled,
+    return {
+        "read": read,
+        "convert": convert,
+        "build": build,
+        "grow": grow,
+        "allocate": allocate,
+        "fail": fail,
+        "stream": stream,
+        "pickle": pickled,
     }
-    return found
 
 
 NAMES = ["read", "convert", "build", "grow", "allocate", "fail", "stream", "pickle"]
@@ -142,7 +159,9 @@ NAMES = ["read", "convert", "build", "grow", "allocate", "fail", "stream", "pick
 @pytest.mark.parametrize("name", NAMES)
 def test_memory_stays_flat(schema: ModuleType, name: str) -> None:
     work = work_on(schema)[name]
-    rounds = max(200, ROUNDS // 10 if name in ("convert", "fail", "stream", "pickle") else ROUNDS // 3)
+    rounds = max(
+        200, ROUNDS // 10 if name in ("convert", "fail", "stream", "pickle") else ROUNDS // 3
+    )
     for _ in range(100):
         work()
     blocks, size = objects(), resident()
@@ -174,8 +193,18 @@ def test_no_reference_counts_drift(schema: ModuleType) -> None:
     reader = schema.Node.from_bytes(message.to_bytes())
     info = schema.Node._info
     things = [
-        None, True, False, "text", schema.Node, info, type(reader), type(message), reader.color,
-        type(reader.nodes), reader.nodes.type, schema.Node._info.keep if hasattr(info, "keep") else 0,
+        None,
+        True,
+        False,
+        "text",
+        schema.Node,
+        info,
+        type(reader),
+        type(message),
+        reader.color,
+        type(reader.nodes),
+        reader.nodes.type,
+        schema.Node._info.keep if hasattr(info, "keep") else 0,
     ]
     for work in work_on(schema).values():
         work()

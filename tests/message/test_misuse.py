@@ -1,4 +1,4 @@
-"""Slips and tricks of a program: each is an ordinary exception, and leaves the message as it was."""
+"""Slips and tricks of a program: ordinary exceptions, which leave the message as it was."""
 
 from __future__ import annotations
 
@@ -28,16 +28,27 @@ struct Node {
 struct Small { a @0 :UInt8; }
 struct Peculiar { which @0 :Text; init @1 :Text; toDict @2 :Text; class @3 :Text; self @4 :Text; }
 enum Color { red @0; green @1; }
-struct Cycle { again @0 :Cycle = (number = 1); items @1 :List(Cycle) = [(number = 2)]; number @2 :Int32; }
+struct Cycle {
+    again @0 :Cycle = (number = 1); items @1 :List(Cycle) = [(number = 2)]; number @2 :Int32;
+}
 struct First { second @0 :Second; others @1 :List(Second); }
 struct Second { first @0 :First; second @1 :Second; third @2 :Third; }
 struct Third { first @0 :First; second @1 :Second; third @2 :Third; }
 """
 
 FULL: dict[str, Any] = {
-    "value": 7, "text": "hi", "data": b"abc", "list": [1, 2, 3], "nodes": [{"value": 1}, {}],
-    "texts": ["x", "y"], "next": {"value": 8, "text": "inner"}, "matrix": [[1], [2, 3]],
-    "u": {"h": "chosen"}, "self": {"y": 3, "label": "l"}, "color": "green", "other": {"a": 1},
+    "value": 7,
+    "text": "hi",
+    "data": b"abc",
+    "list": [1, 2, 3],
+    "nodes": [{"value": 1}, {}],
+    "texts": ["x", "y"],
+    "next": {"value": 8, "text": "inner"},
+    "matrix": [[1], [2, 3]],
+    "u": {"h": "chosen"},
+    "self": {"y": 3, "label": "l"},
+    "color": "green",
+    "other": {"a": 1},
 }
 
 
@@ -52,6 +63,7 @@ def message(schema: ModuleType) -> Any:
 
 
 # ---------------------------------------------------------------- refused values
+
 
 class Bad:
     """Nothing at all."""
@@ -68,18 +80,60 @@ def failing() -> Iterator[int]:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("value", -1), ("value", 2**32), ("value", "1"), ("value", None), ("value", 1.5),
-        ("value", float("nan")), ("value", float("inf")), ("value", 10**400), ("value", Bad()),
-        ("value", 1j), ("value", b"1"), ("long", 2**63), ("long", -(2**63) - 1), ("flag", 1),
-        ("flag", "True"), ("real", 1e39), ("real", 10**400), ("real", "1"), ("color", "blue"),
-        ("color", 65536), ("color", -1), ("color", 1.0), ("text", 5), ("text", b"\xff"),
-        ("text", "\ud800"), ("text", ["a"]), ("data", 5), ("data", "text"), ("data", [1, 2]),
-        ("list", 5), ("list", "123"), ("list", b"123"), ("list", {1: 2}), ("list", {1, 2}),
-        ("list", [1, -1]), ("list", [1, "2"]), ("list", [1, None]), ("list", failing),
-        ("texts", "abc"), ("texts", ["a", 5]), ("texts", ["a", b"\xff"]), ("matrix", [[1], 2]),
-        ("matrix", [[1], [70000]]), ("nodes", [{"value": 1}, {"value": -1}]), ("nodes", [5]),
-        ("nodes", {"value": 1}), ("nodes", [{"missing": 1}]), ("nodes", [{"next": {"value": -1}}]),
-        ("next", 5), ("next", [1]), ("next", "x"), ("any", 5), ("any", {"a": 1}), ("any", Bad()),
+        ("value", -1),
+        ("value", 2**32),
+        ("value", "1"),
+        ("value", None),
+        ("value", 1.5),
+        ("value", float("nan")),
+        ("value", float("inf")),
+        ("value", 10**400),
+        ("value", Bad()),
+        ("value", 1j),
+        ("value", b"1"),
+        ("long", 2**63),
+        ("long", -(2**63) - 1),
+        ("flag", 1),
+        ("flag", "True"),
+        ("real", 1e39),
+        ("real", 10**400),
+        ("real", "1"),
+        ("color", "blue"),
+        ("color", 65536),
+        ("color", -1),
+        ("color", 1.0),
+        ("text", 5),
+        ("text", b"\xff"),
+        ("text", "\ud800"),
+        ("text", ["a"]),
+        ("data", 5),
+        ("data", "text"),
+        ("data", [1, 2]),
+        ("list", 5),
+        ("list", "123"),
+        ("list", b"123"),
+        ("list", {1: 2}),
+        ("list", {1, 2}),
+        ("list", [1, -1]),
+        ("list", [1, "2"]),
+        ("list", [1, None]),
+        ("list", failing),
+        ("texts", "abc"),
+        ("texts", ["a", 5]),
+        ("texts", ["a", b"\xff"]),
+        ("matrix", [[1], 2]),
+        ("matrix", [[1], [70000]]),
+        ("nodes", [{"value": 1}, {"value": -1}]),
+        ("nodes", [5]),
+        ("nodes", {"value": 1}),
+        ("nodes", [{"missing": 1}]),
+        ("nodes", [{"next": {"value": -1}}]),
+        ("next", 5),
+        ("next", [1]),
+        ("next", "x"),
+        ("any", 5),
+        ("any", {"a": 1}),
+        ("any", Bad()),
     ],
     ids=lambda value: str(value)[:20] if not isinstance(value, Bad) else "Bad",
 )
@@ -102,12 +156,22 @@ def test_a_refused_value_leaves_its_field_as_it_was(
 @pytest.mark.parametrize(
     ("member", "value"),
     [
-        ("a", -1), ("a", "x"), ("h", 5), ("s", 5), ("s", {"a": 300}), ("g", {"x": -1}),
-        ("g", {"t": "new", "x": "bad"}), ("g", {"x": 5, "missing": 1}), ("g", 5), ("g", None),
+        ("a", -1),
+        ("a", "x"),
+        ("h", 5),
+        ("s", 5),
+        ("s", {"a": 300}),
+        ("g", {"x": -1}),
+        ("g", {"t": "new", "x": "bad"}),
+        ("g", {"x": 5, "missing": 1}),
+        ("g", 5),
+        ("g", None),
     ],
     ids=str,
 )
-@pytest.mark.parametrize("active", [("h", "kept"), ("a", 9), ("s", {"a": 4}), ("g", {"x": 1, "t": "t"})], ids=str)
+@pytest.mark.parametrize(
+    "active", [("h", "kept"), ("a", 9), ("s", {"a": 4}), ("g", {"x": 1, "t": "t"})], ids=str
+)
 def test_a_refused_union_member_leaves_the_active_one(
     schema: ModuleType, active: tuple[str, Any], member: str, value: object
 ) -> None:
@@ -181,8 +245,17 @@ def test_lists_of_structs_end_with_the_words_of_a_segment(message: Any) -> None:
 
 @pytest.mark.parametrize(
     ("field", "size"),
-    [("value", None), ("value", 3), ("next", 3), ("list", None), ("list", "3"), ("list", 1.5),
-     ("any", 3), ("text", None), ("missing", None)],
+    [
+        ("value", None),
+        ("value", 3),
+        ("next", 3),
+        ("list", None),
+        ("list", "3"),
+        ("list", 1.5),
+        ("any", 3),
+        ("text", None),
+        ("missing", None),
+    ],
 )
 def test_init_of_the_wrong_thing(message: Any, field: str, size: Any) -> None:
     before = message.to_dict()
@@ -194,7 +267,8 @@ def test_init_of_the_wrong_thing(message: Any, field: str, size: Any) -> None:
 @pytest.mark.parametrize("words", [-1, 2**29, 2**64, "4", 1.5, b""])
 def test_first_segments_that_cannot_be(schema: ModuleType, words: Any) -> None:
     for make in (
-        lambda: schema.Node.new_message(words), lambda: schema.Node.new_message().copy(words),
+        lambda: schema.Node.new_message(words),
+        lambda: schema.Node.new_message().copy(words),
         lambda: capnwire.MessageBuilder(words),
     ):
         with pytest.raises((ValueError, TypeError, AttributeError, OverflowError)):
@@ -205,7 +279,8 @@ def test_first_segments_that_cannot_be(schema: ModuleType, words: Any) -> None:
 def test_limits_that_cannot_be(schema: ModuleType, limit: Any) -> None:
     data = schema.Node.new_message().to_bytes()
     for open_it in (
-        lambda: schema.Node.from_bytes(data, limit), lambda: schema.Node.from_bytes(data, None, limit),
+        lambda: schema.Node.from_bytes(data, limit),
+        lambda: schema.Node.from_bytes(data, None, limit),
         lambda: schema.Node.from_segments([data[8:]], limit),
         lambda: list(schema.Node.read_multiple_bytes(data, limit)),
     ):
@@ -216,17 +291,25 @@ def test_limits_that_cannot_be(schema: ModuleType, limit: Any) -> None:
 
 # ---------------------------------------------------------------- instances, types, descriptors
 
+
 def test_only_the_package_makes_instances(schema: ModuleType) -> None:
     Node = schema.Node
     for make in (
-        lambda: object.__new__(Node.Reader), lambda: Node.Reader.__new__(Node.Reader),
-        lambda: Node.Reader(), lambda: Node.Builder(), lambda: capnwire.Struct(),
-        lambda: capnwire.ListReader(), lambda: capnwire.ListBuilder(), lambda: capnwire.EnumValue(),
-        lambda: capnwire.AnyPointerReader(), lambda: capnwire.AnyPointerBuilder(),
+        lambda: object.__new__(Node.Reader),
+        lambda: Node.Reader.__new__(Node.Reader),
+        lambda: Node.Reader(),
+        lambda: Node.Builder(),
+        lambda: capnwire.Struct(),
+        lambda: capnwire.ListReader(),
+        lambda: capnwire.ListBuilder(),
+        lambda: capnwire.EnumValue(),
+        lambda: capnwire.AnyPointerReader(),
+        lambda: capnwire.AnyPointerBuilder(),
         lambda: type(iter(Node.new_message(list=[1]).list))(),
         lambda: type(Node.new_message(next={}).disown("next"))(),
         lambda: type(Node.read_multiple_bytes(b""))(),
-        lambda: type("Sub", (Node.Reader,), {})(), lambda: type("Sub", (Node,), {})(),
+        lambda: type("Sub", (Node.Reader,), {})(),
+        lambda: type("Sub", (Node,), {})(),
         lambda: type("Sub", (capnwire.ListReader,), {})(),
         lambda: object.__new__(type("Sub", (Node.Builder,), {})),
         lambda: type("Sub", (Node.Reader, schema.Small.Reader), {})(),
@@ -238,8 +321,11 @@ def test_only_the_package_makes_instances(schema: ModuleType) -> None:
 def test_an_instance_keeps_its_type(schema: ModuleType, message: Any) -> None:
     reader = schema.Node.from_bytes(message.to_bytes())
     for instance, kind in (
-        (reader, schema.Node.Builder), (message, schema.Node.Reader), (reader, schema.Small.Reader),
-        (message, schema.Small.Builder), (message.nodes, capnwire.ListReader),
+        (reader, schema.Node.Builder),
+        (message, schema.Node.Reader),
+        (reader, schema.Small.Reader),
+        (message, schema.Small.Builder),
+        (message.nodes, capnwire.ListReader),
         (reader, type("Sub", (schema.Node.Reader,), {})),
     ):
         with pytest.raises(TypeError):
@@ -251,23 +337,38 @@ def test_descriptors_refuse_other_types(schema: ModuleType, message: Any) -> Non
     getter = schema.Node.Reader.__dict__["text"]
     setter = schema.Node.Builder.__dict__["text"]
     for call in (
-        lambda: getter.__get__(message), lambda: getter.__get__(schema.Small.new_message()),
-        lambda: setter.__set__(reader, "x"), lambda: setter.__get__(reader), lambda: getter.__get__(5),
+        lambda: getter.__get__(message),
+        lambda: getter.__get__(schema.Small.new_message()),
+        lambda: setter.__set__(reader, "x"),
+        lambda: setter.__get__(reader),
+        lambda: getter.__get__(5),
         lambda: setter.__set__(schema.Small.new_message(), "x"),
-        lambda: capnwire.StructBuilder.init(reader, "next"), lambda: capnwire.Struct.to_dict(5),
+        lambda: capnwire.StructBuilder.init(reader, "next"),
+        lambda: capnwire.Struct.to_dict(5),
         lambda: capnwire.StructBuilder.__setitem__(reader, "text", "x"),
         lambda: capnwire.ListBuilder.__setitem__(reader.list, 0, 1),
-        lambda: capnwire.new_orphan(None, schema.Node), lambda: capnwire.new_orphan(5, schema.Node),
-        lambda: capnwire.new_orphan(reader, schema.Node), lambda: capnwire.new_orphan(message, None),
-        lambda: reader.any.as_struct(None), lambda: reader.any.as_list(schema.Node),
-        lambda: reader.any.as_struct(list_of(capnwire.types.Text)), lambda: reader.any.as_list(int),
-        lambda: schema.Node.from_segments(5), lambda: schema.Node.from_segments([5]),
-        lambda: schema.Node.from_bytes(None), lambda: schema.Node.from_bytes("text"),
-        lambda: schema.Node.from_bytes(), lambda: schema.Node.from_bytes(b"", unknown=1),
+        lambda: capnwire.new_orphan(None, schema.Node),
+        lambda: capnwire.new_orphan(5, schema.Node),
+        lambda: capnwire.new_orphan(reader, schema.Node),
+        lambda: capnwire.new_orphan(message, None),
+        lambda: reader.any.as_struct(None),
+        lambda: reader.any.as_list(schema.Node),
+        lambda: reader.any.as_struct(list_of(capnwire.types.Text)),
+        lambda: reader.any.as_list(int),
+        lambda: schema.Node.from_segments(5),
+        lambda: schema.Node.from_segments([5]),
+        lambda: schema.Node.from_bytes(None),
+        lambda: schema.Node.from_bytes("text"),
+        lambda: schema.Node.from_bytes(),
+        lambda: schema.Node.from_bytes(b"", unknown=1),
         lambda: schema.Node.from_bytes(b"", b"", b"", b"", b""),
-        lambda: message.adopt("next", None), lambda: message.adopt("next", message),
-        lambda: message.adopt("value", message.disown("next")), lambda: message.disown("value"),
-        lambda: message.nodes.disown(0), lambda: message.list.init(0), lambda: message.list.init(0, 3),
+        lambda: message.adopt("next", None),
+        lambda: message.adopt("next", message),
+        lambda: message.adopt("value", message.disown("next")),
+        lambda: message.disown("value"),
+        lambda: message.nodes.disown(0),
+        lambda: message.list.init(0),
+        lambda: message.list.init(0, 3),
     ):
         with pytest.raises((TypeError, EncodeTypeError)):
             call()
@@ -285,7 +386,8 @@ def test_descriptors_refuse_other_types(schema: ModuleType, message: Any) -> Non
 def test_a_type_without_a_description_opens_nothing(schema: ModuleType) -> None:
     data = bytes(8)
     for kind in (
-        capnwire.Struct, type("Sub", (schema.Node.Reader,), {"_info": None}),
+        capnwire.Struct,
+        type("Sub", (schema.Node.Reader,), {"_info": None}),
         type("Sub", (schema.Node.Reader,), {"_info": 5}),
     ):
         with pytest.raises((TypeError, AttributeError)):
@@ -295,8 +397,11 @@ def test_a_type_without_a_description_opens_nothing(schema: ModuleType) -> None:
 def test_descriptions_of_types_are_made_once(schema: ModuleType, message: Any) -> None:
     kind = message.nodes.type
     for change in (
-        lambda: kind.__init__("uint8"), lambda: type(kind)("struct"), lambda: type(kind)("enum", kind),
-        lambda: type(kind)("list", schema.Node._info), lambda: type(kind)("uint8", kind),
+        lambda: kind.__init__("uint8"),
+        lambda: type(kind)("struct"),
+        lambda: type(kind)("enum", kind),
+        lambda: type(kind)("list", schema.Node._info),
+        lambda: type(kind)("uint8", kind),
         lambda: schema.Node._info.__init__("X", schema.Small._info.node, None, None),
         lambda: schema.Node._info.define("X", "y", [], 0),
     ):
@@ -311,13 +416,18 @@ def test_fields_named_like_methods(schema: ModuleType) -> None:
         message[name] = name
     reader = schema.Peculiar.from_bytes(message.to_bytes())
     assert [reader[name] for name in ("which", "init", "toDict", "class", "self")] == [
-        "which", "init", "toDict", "class", "self",
+        "which",
+        "init",
+        "toDict",
+        "class",
+        "self",
     ]
     with pytest.raises(UnionError):
         reader.which()
 
 
 # ---------------------------------------------------------------- a message within itself
+
 
 def test_a_message_assigned_into_itself(schema: ModuleType, message: Any) -> None:
     original = message.to_dict()
@@ -374,7 +484,9 @@ def deep(schema: ModuleType) -> Any:
         pytest.param(lambda message: message.to_dict(verbose=True), id="to_dict verbose"),
         pytest.param(lambda message: pickle.loads(pickle.dumps(message)).to_dict(), id="pickle"),
         pytest.param(lambda message: list(walk(message.as_reader())), id="a reader"),
-        pytest.param(lambda message: type(message).from_bytes(message.to_bytes()).to_dict(), id="bytes"),
+        pytest.param(
+            lambda message: type(message).from_bytes(message.to_bytes()).to_dict(), id="bytes"
+        ),
     ],
 )
 def test_what_is_bounded_says_so(deep: Any, question: Callable[[Any], object]) -> None:
@@ -478,6 +590,7 @@ def test_types_that_hold_themselves_in_a_verbose_dict(schema: ModuleType) -> Non
 
 # ---------------------------------------------------------------- callbacks that misbehave
 
+
 def test_collections_that_change_while_they_are_stored(schema: ModuleType) -> None:
     items: list[Any] = []
 
@@ -538,8 +651,14 @@ def test_buffers_of_other_shapes(schema: ModuleType) -> None:
     assert list(message.list) == [0, 1, 2]
     message.list = numpy.zeros(0, dtype="u4")
     assert list(message.list) == []
-    for wrong in (numpy.zeros((2, 2), dtype="u4"), numpy.array([1.5]), numpy.array(["a"]),
-                  numpy.array(5), numpy.array([-1]), numpy.array([2**40])):
+    for wrong in (
+        numpy.zeros((2, 2), dtype="u4"),
+        numpy.array([1.5]),
+        numpy.array(["a"]),
+        numpy.array(5),
+        numpy.array([-1]),
+        numpy.array([2**40]),
+    ):
         with pytest.raises((EncodeError, TypeError)):
             message.list = wrong
     assert list(message.list) == []
@@ -553,7 +672,8 @@ def test_buffers_of_other_shapes(schema: ModuleType) -> None:
 
 def test_consumers_that_want_contiguous_memory(schema: ModuleType) -> None:
     old = capnwire.load_text(
-        "@0xb1f60c2d7e3a9486;\nstruct Old { rows @0 :List(Row); struct Row { a @0 :UInt32; b @1 :UInt32; } }",
+        "@0xb1f60c2d7e3a9486;\n"
+        "struct Old { rows @0 :List(Row); struct Row { a @0 :UInt32; b @1 :UInt32; } }",
         "old",
     )
     new = capnwire.load_text("@0xb1f60c2d7e3a9487;\nstruct New { rows @0 :List(UInt32); }", "new")

@@ -155,7 +155,7 @@ def test_a_truncated_last_message_raises_after_the_good_ones(
         if cut in (0, *ends):
             assert len(list(messages)) == whole
             continue
-        with pytest.raises((TruncatedError, PackingError)):  # noqa: PT012
+        with pytest.raises((TruncatedError, PackingError)):
             for message in messages:
                 good.append(message)
         assert [message.to_dict() for message in good] == [
@@ -169,7 +169,7 @@ def test_buffers_of_many_messages_are_iterated(ours: Any, packed: bool) -> None:
     for buffer in (data, bytearray(data), memoryview(data), numpy.frombuffer(data, "u1")):
         assert [message.value for message in iterate(buffer)] == [1, 2, 0, 0]
     good = []
-    with pytest.raises(DecodeError):  # noqa: PT012
+    with pytest.raises(DecodeError):
         for message in iterate(data[:-1]):
             good.append(message)
     assert len(good) == 3
@@ -274,7 +274,7 @@ def test_limits_given_are_kept(ours: Any) -> None:
     with pytest.raises(LimitError):
         ours.Tree.from_bytes(data, traversal_limit_in_words=5).to_dict()
     reader = ours.Tree.from_bytes(data, traversal_limit_in_words=100)
-    with pytest.raises(LimitError):  # noqa: PT012
+    with pytest.raises(LimitError):
         for _ in range(100):
             reader.left  # noqa: B018
     reader = ours.Tree.from_bytes(data)

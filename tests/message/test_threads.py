@@ -83,7 +83,9 @@ def check(reader: Any, rows: int) -> None:
 def test_one_message_read_by_many_threads(
     schema: ModuleType, buffer: type, first_words: int | None
 ) -> None:
-    reader = schema.Node.from_bytes(buffer(schema.Node.new_message(first_words, **content(200)).to_bytes()))
+    reader = schema.Node.from_bytes(
+        buffer(schema.Node.new_message(first_words, **content(200)).to_bytes())
+    )
     whole, canonical = reader.to_dict(), reader.to_canonical()
 
     def work(index: int) -> None:
@@ -120,7 +122,9 @@ def test_types_completed_by_many_threads_at_once() -> None:
     for round in range(5):
         parser = capnwire.SchemaParser()
         module = parser.load_text(SCHEMA, f"round{round}.capnp")
-        data = module.Node.new_message(**content(5)).to_bytes() if round % 2 else bytes(8) + bytes(0)
+        data = (
+            module.Node.new_message(**content(5)).to_bytes() if round % 2 else bytes(8) + bytes(0)
+        )
 
         def work(index: int, module: Any = module, data: bytes = data) -> object:
             if len(data) > 8:
@@ -145,13 +149,18 @@ def test_threads_that_close_what_others_read(schema: ModuleType) -> None:
                 reader.close()
                 try:
                     buffer.clear()
-                except BufferError:      # somebody is in the middle of reading
+                except BufferError:  # somebody is in the middle of reading
                     buffer[:] = bytes(len(buffer))
                 return
             for question in (
-                reader.to_dict, lambda: [node.text for node in nodes], lambda: nodes[:],
-                reader.as_builder, reader.to_canonical, lambda: str(reader),
-                lambda: reader == reader, lambda: bytes(reader.get_data_as_view("data")),  # noqa: PLR0124
+                reader.to_dict,
+                lambda: [node.text for node in nodes],
+                lambda: nodes[:],
+                reader.as_builder,
+                reader.to_canonical,
+                lambda: str(reader),
+                lambda: reader == reader,
+                lambda: bytes(reader.get_data_as_view("data")),
             ):
                 try:
                     question()
@@ -179,16 +188,22 @@ def test_a_builder_written_by_many_threads_stays_whole(schema: ModuleType) -> No
         rng = random.Random(index)
         for _ in range(400):
             try:
-                rng.choice([
-                    lambda: setattr(message, "text", "x" * rng.randrange(300)),
-                    lambda: message.init("nodes", rng.randrange(5)),
-                    lambda: message.nodes[0].init("texts", 3).__setitem__(1, "y"),
-                    lambda: setattr(message, "next", message), lambda: message.clear("next"),
-                    lambda: message.disown("nodes").get(), message.to_bytes, message.to_dict,
-                    message.copy, lambda: str(message),
-                    lambda: setattr(message, "nodes", [{"text": "t"}] * 4),
-                    lambda: message.adopt("nodes", message.disown("nodes")),
-                ])()
+                rng.choice(
+                    [
+                        lambda: setattr(message, "text", "x" * rng.randrange(300)),
+                        lambda: message.init("nodes", rng.randrange(5)),
+                        lambda: message.nodes[0].init("texts", 3).__setitem__(1, "y"),
+                        lambda: setattr(message, "next", message),
+                        lambda: message.clear("next"),
+                        lambda: message.disown("nodes").get(),
+                        message.to_bytes,
+                        message.to_dict,
+                        message.copy,
+                        lambda: str(message),
+                        lambda: setattr(message, "nodes", [{"text": "t"}] * 4),
+                        lambda: message.adopt("nodes", message.disown("nodes")),
+                    ]
+                )()
             except (CapnwireError, IndexError):
                 pass
             if message.total_size.word_count > 10_000:

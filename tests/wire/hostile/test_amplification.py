@@ -9,8 +9,21 @@ import pytest
 
 from capnwire.errors import LimitError
 from tests.wire.hostile.words import (
-    COMPOSITE, POINTER, VOID, Branches, Root, Tree, far_pointer, framed, list_pointer, questions,
-    root_with, struct_pointer, tag, to_more, words,
+    COMPOSITE,
+    POINTER,
+    VOID,
+    Branches,
+    Root,
+    Tree,
+    far_pointer,
+    framed,
+    list_pointer,
+    questions,
+    root_with,
+    struct_pointer,
+    tag,
+    to_more,
+    words,
 )
 
 MOST = 2**29 - 1
@@ -43,7 +56,9 @@ def empty_structs(count: int, field: str = "empties") -> bytes:
     [
         pytest.param(void_list(MOST), "voids", id="Void"),
         pytest.param(empty_structs(2**30 - 1), "empties", id="structs without fields"),
-        pytest.param(empty_structs(2**30 - 1, "rows"), "rows", id="structs whose fields are absent"),
+        pytest.param(
+            empty_structs(2**30 - 1, "rows"), "rows", id="structs whose fields are absent"
+        ),
         pytest.param(empty_structs(2**30 - 1, "voids"), "voids", id="structs seen as Void"),
     ],
 )
@@ -53,7 +68,9 @@ def test_zero_size_elements_are_charged_one_by_one(data: bytes, field: str) -> N
             # Elements of no size are not visited to be measured (CVE-2015-2313).
             assert in_time(question).word_count < 30  # type: ignore[attr-defined]
             continue
-        with pytest.raises(LimitError, match="traversal_limit_in_words is 8388608|printing may read"):
+        with pytest.raises(
+            LimitError, match="traversal_limit_in_words is 8388608|printing may read"
+        ):
             in_time(question)
 
 
@@ -110,6 +127,7 @@ def test_the_elements_that_are_paid_for_are_paid_for_together() -> None:
 
 # ---------------------------------------------------------------- shared subtrees
 
+
 def shared_levels(levels: int) -> bytes:
     """Each struct's two pointers name the next: `levels` structs, 2**levels leaves.
 
@@ -120,7 +138,8 @@ def shared_levels(levels: int) -> bytes:
         at = 1 + 2 * index
         following = at + 2
         made += [
-            struct_pointer(following - at - 1, 0, 2), struct_pointer(following - at - 2, 0, 2),
+            struct_pointer(following - at - 1, 0, 2),
+            struct_pointer(following - at - 2, 0, 2),
         ]
     return framed(words(*made, 0, 0))
 
@@ -181,10 +200,18 @@ def test_shared_lists_are_counted_as_often_as_they_are_named() -> None:
     "data",
     [
         # at 0: root at 1; at 1, 2: two pointers that both name the struct at 1
-        pytest.param(framed(words(struct_pointer(0, 0, 2), struct_pointer(-1, 0, 2), struct_pointer(-2, 0, 2))), id="near"),
+        pytest.param(
+            framed(
+                words(struct_pointer(0, 0, 2), struct_pointer(-1, 0, 2), struct_pointer(-2, 0, 2))
+            ),
+            id="near",
+        ),
         # segment 1: a pad that names the struct that holds the far pointers
         pytest.param(
-            framed(words(far_pointer(1, 0)), words(struct_pointer(0, 0, 2), far_pointer(1, 0), far_pointer(1, 0))),
+            framed(
+                words(far_pointer(1, 0)),
+                words(struct_pointer(0, 0, 2), far_pointer(1, 0), far_pointer(1, 0)),
+            ),
             id="far",
         ),
     ],
@@ -221,6 +248,7 @@ def test_a_list_that_holds_itself() -> None:
 
 
 # ---------------------------------------------------------------- honest messages
+
 
 def test_honest_messages_of_any_size_are_read_any_number_of_times() -> None:
     message = Branches.new_message(kids=[{"texts": ["x" * 50] * 10}] * 1000)

@@ -10,8 +10,22 @@ import pytest
 
 from capnwire.errors import DecodeError, PointerError
 from tests.wire.hostile.words import (
-    BIT, BYTE, COMPOSITE, EIGHT, FOUR, POINTER, TWO, Root, framed, list_pointer, refused,
-    root_with, struct_pointer, tag, to_more, words,
+    BIT,
+    BYTE,
+    COMPOSITE,
+    EIGHT,
+    FOUR,
+    POINTER,
+    TWO,
+    Root,
+    framed,
+    list_pointer,
+    refused,
+    root_with,
+    struct_pointer,
+    tag,
+    to_more,
+    words,
 )
 
 LARGEST = 2**29 - 1
@@ -19,8 +33,17 @@ LARGEST = 2**29 - 1
 
 @pytest.mark.parametrize(
     ("field", "size"),
-    [("flags", BIT), ("bytes", BYTE), ("shorts", TWO), ("ints", FOUR), ("longs", EIGHT),
-     ("texts", POINTER), ("lists", POINTER), ("rows", COMPOSITE), ("children", COMPOSITE)],
+    [
+        ("flags", BIT),
+        ("bytes", BYTE),
+        ("shorts", TWO),
+        ("ints", FOUR),
+        ("longs", EIGHT),
+        ("texts", POINTER),
+        ("lists", POINTER),
+        ("rows", COMPOSITE),
+        ("children", COMPOSITE),
+    ],
 )
 @pytest.mark.parametrize(
     "count",
@@ -41,8 +64,14 @@ def test_count_times_element_size_does_not_overflow(field: str, size: int, count
 
 @pytest.mark.parametrize("size", [BIT, BYTE, TWO, FOUR, EIGHT, POINTER])
 def test_a_list_may_end_with_its_segment_and_not_one_element_later(size: int) -> None:
-    field = {BIT: "flags", BYTE: "bytes", TWO: "shorts", FOUR: "ints", EIGHT: "longs",
-             POINTER: "texts"}[size]
+    field = {
+        BIT: "flags",
+        BYTE: "bytes",
+        TWO: "shorts",
+        FOUR: "ints",
+        EIGHT: "longs",
+        POINTER: "texts",
+    }[size]
     bits = {BIT: 1, BYTE: 8, TWO: 16, FOUR: 32, EIGHT: 64, POINTER: 64}[size]
     fits = 2 * 64 // bits
     data = root_with(field, list_pointer(to_more(field), size, fits), 0, 0)
@@ -64,9 +93,12 @@ def test_a_list_may_end_with_its_segment_and_not_one_element_later(size: int) ->
 @pytest.mark.parametrize("field", ["child", "text", "data", "bytes", "children", "rows", "any"])
 def test_offsets_out_of_the_segment(field: str, offset: int, why: str) -> None:
     pointer = {
-        "child": struct_pointer(offset, 1, 0), "any": struct_pointer(offset, 1, 0),
-        "text": list_pointer(offset, BYTE, 1), "data": list_pointer(offset, BYTE, 8),
-        "bytes": list_pointer(offset, BYTE, 8), "children": list_pointer(offset, COMPOSITE, 1),
+        "child": struct_pointer(offset, 1, 0),
+        "any": struct_pointer(offset, 1, 0),
+        "text": list_pointer(offset, BYTE, 1),
+        "data": list_pointer(offset, BYTE, 8),
+        "bytes": list_pointer(offset, BYTE, 8),
+        "children": list_pointer(offset, COMPOSITE, 1),
         "rows": list_pointer(offset, COMPOSITE, 2),
     }[field]
     # `any` is looked at by nobody who does not follow every pointer
@@ -90,7 +122,9 @@ def test_the_largest_struct_does_not_overflow() -> None:
     [
         pytest.param(struct_pointer(0, 1, 0), "leaves its segment of 1 words", id="just behind"),
         pytest.param(struct_pointer(-2, 1, 0), "at word -1 leaves", id="just before"),
-        pytest.param(struct_pointer(2**29 - 1, 65535, 65535), "leaves its segment", id="far behind"),
+        pytest.param(
+            struct_pointer(2**29 - 1, 65535, 65535), "leaves its segment", id="far behind"
+        ),
         pytest.param(list_pointer(-1, BYTE, 8), "a struct is wanted", id="a list at the root"),
         pytest.param(3, "a struct is wanted", id="a capability at the root"),
     ],
@@ -104,8 +138,10 @@ def test_the_root_pointer_is_checked_like_any_other(pointer: int, match: str) ->
 def test_a_zero_size_object_may_be_anywhere(offset: int) -> None:
     # No byte of it can be read.
     for field, pointer in (
-        ("child", struct_pointer(offset, 0, 0) or 0xFFFFFFFC), ("bytes", list_pointer(offset, BYTE, 0)),
-        ("texts", list_pointer(offset, POINTER, 0)), ("voids", list_pointer(offset, 0, 5)),
+        ("child", struct_pointer(offset, 0, 0) or 0xFFFFFFFC),
+        ("bytes", list_pointer(offset, BYTE, 0)),
+        ("texts", list_pointer(offset, POINTER, 0)),
+        ("voids", list_pointer(offset, 0, 5)),
         ("data", list_pointer(offset, BYTE, 0)),
     ):
         reader = Root.from_bytes(root_with(field, pointer))
@@ -127,5 +163,3 @@ def test_a_message_cut_short_is_told_by_its_frame(end: int) -> None:
     data = root_with("bytes", list_pointer(to_more("bytes"), BYTE, 8), 0)
     with pytest.raises(DecodeError, match="are left"):
         Root.from_bytes(data[:end])
-
-

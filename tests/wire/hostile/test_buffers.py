@@ -1,4 +1,4 @@
-"""Buffers as they come: unaligned, read-only, strided, released, of other types, at a page's end."""
+"""Buffers as they come: unaligned, read-only, strided, released, at a page's end."""
 
 from __future__ import annotations
 
@@ -12,8 +12,13 @@ import pytest
 from tests.wire.hostile.words import Root, framed, words
 
 DATA = Root.new_message(
-    number=7, text="text", data=b"data", longs=[1, 2**64 - 1], texts=["a", "b"],
-    rows=[{"id": 1, "name": "n"}], flags=[True, False, True],
+    number=7,
+    text="text",
+    data=b"data",
+    longs=[1, 2**64 - 1],
+    texts=["a", "b"],
+    rows=[{"id": 1, "name": "n"}],
+    flags=[True, False, True],
 ).to_bytes()
 
 
@@ -38,12 +43,19 @@ def at_the_end_of_a_page(data: bytes) -> object:
         pytest.param(lambda data: memoryview(bytearray(data)), id="writable memoryview"),
         pytest.param(lambda data: array.array("B", data), id="array of bytes"),
         pytest.param(lambda data: array.array("Q", data), id="array of words"),
-        pytest.param(lambda data: (ctypes.c_uint16 * (len(data) // 2)).from_buffer_copy(data), id="ctypes"),
-        pytest.param(lambda data: memoryview(data).cast("B", (len(data) // 8, 8)), id="two dimensions"),
+        pytest.param(
+            lambda data: (ctypes.c_uint16 * (len(data) // 2)).from_buffer_copy(data), id="ctypes"
+        ),
+        pytest.param(
+            lambda data: memoryview(data).cast("B", (len(data) // 8, 8)), id="two dimensions"
+        ),
         pytest.param(lambda data: type("Sub", (bytes,), {})(data), id="a subclass of bytes"),
         pytest.param(at_the_end_of_a_page, id="the end of a page"),
         *(
-            pytest.param(lambda data, shift=shift: memoryview(bytes(shift) + data)[shift:], id=f"unaligned by {shift}")
+            pytest.param(
+                lambda data, shift=shift: memoryview(bytes(shift) + data)[shift:],
+                id=f"unaligned by {shift}",
+            )
             for shift in range(1, 8)
         ),
     ],
@@ -77,7 +89,9 @@ def test_any_contiguous_buffer_is_read(wrap: Callable[[bytes], object]) -> None:
         pytest.param(lambda data: 5, TypeError, id="int"),
     ],
 )
-def test_what_is_no_contiguous_buffer(wrap: Callable[[bytes], object], error: type[Exception]) -> None:
+def test_what_is_no_contiguous_buffer(
+    wrap: Callable[[bytes], object], error: type[Exception]
+) -> None:
     for read in (Root.from_bytes, lambda buffer: Root.from_segments([buffer])):
         with pytest.raises(error):
             read(wrap(DATA))

@@ -6,7 +6,15 @@ import pytest
 
 from capnwire.errors import PointerError
 from tests.wire.hostile.words import (
-    BYTE, Root, far_pointer, framed, list_pointer, refused, root_with, struct_pointer, words,
+    BYTE,
+    Root,
+    far_pointer,
+    framed,
+    list_pointer,
+    refused,
+    root_with,
+    struct_pointer,
+    words,
 )
 
 CHILD = struct_pointer(0, 1, 0)
@@ -16,37 +24,60 @@ CHILD = struct_pointer(0, 1, 0)
 @pytest.mark.parametrize(
     ("pointer", "segments", "match"),
     [
-        pytest.param(far_pointer(1, 0), (), "names segment 1, but the message has 1", id="no segment 1"),
-        pytest.param(far_pointer(2**32 - 1, 0), (words(0),), "names segment 4294967295", id="the last id"),
+        pytest.param(
+            far_pointer(1, 0), (), "names segment 1, but the message has 1", id="no segment 1"
+        ),
+        pytest.param(
+            far_pointer(2**32 - 1, 0), (words(0),), "names segment 4294967295", id="the last id"
+        ),
         pytest.param(far_pointer(2**24, 0), (words(0),), "names segment 16777216", id="id 2**24"),
-        pytest.param(far_pointer(1, 1), (words(0),), "landing pad of 1 words at word 1", id="just behind"),
-        pytest.param(far_pointer(1, 2**29 - 1), (words(0),), "landing pad", id="the last word there is"),
+        pytest.param(
+            far_pointer(1, 1), (words(0),), "landing pad of 1 words at word 1", id="just behind"
+        ),
+        pytest.param(
+            far_pointer(1, 2**29 - 1), (words(0),), "landing pad", id="the last word there is"
+        ),
         pytest.param(far_pointer(1, 0), (b"",), "landing pad", id="an empty segment"),
         pytest.param(
-            far_pointer(1, 0, double=True), (words(far_pointer(1, 0)),), "landing pad of 2 words",
+            far_pointer(1, 0, double=True),
+            (words(far_pointer(1, 0)),),
+            "landing pad of 2 words",
             id="double: half a pad",
         ),
         pytest.param(
-            far_pointer(1, 0), (words(far_pointer(1, 0)),), "is itself a far pointer", id="a pad that names itself",
+            far_pointer(1, 0),
+            (words(far_pointer(1, 0)),),
+            "is itself a far pointer",
+            id="a pad that names itself",
         ),
         pytest.param(
-            far_pointer(1, 0), (words(far_pointer(2, 0)), words(far_pointer(1, 0))),
-            "is itself a far pointer", id="pads that name each other",
+            far_pointer(1, 0),
+            (words(far_pointer(2, 0)), words(far_pointer(1, 0))),
+            "is itself a far pointer",
+            id="pads that name each other",
         ),
         pytest.param(
-            far_pointer(1, 0, double=True), (words(CHILD, CHILD),),
-            "starts with a pointer that is not far", id="double: a pad that is not far",
+            far_pointer(1, 0, double=True),
+            (words(CHILD, CHILD),),
+            "starts with a pointer that is not far",
+            id="double: a pad that is not far",
         ),
         pytest.param(
-            far_pointer(1, 0, double=True), (words(0, CHILD),),
-            "starts with a pointer that is not far", id="double: a null pad",
+            far_pointer(1, 0, double=True),
+            (words(0, CHILD),),
+            "starts with a pointer that is not far",
+            id="double: a null pad",
         ),
         pytest.param(
-            far_pointer(1, 0, double=True), (words(far_pointer(1, 0), far_pointer(1, 0)),),
-            "tag of a double-far landing pad is a far pointer", id="double: a tag that is far",
+            far_pointer(1, 0, double=True),
+            (words(far_pointer(1, 0), far_pointer(1, 0)),),
+            "tag of a double-far landing pad is a far pointer",
+            id="double: a tag that is far",
         ),
         pytest.param(
-            far_pointer(1, 0, double=True), (words(far_pointer(9, 0), CHILD),), "names segment 9",
+            far_pointer(1, 0, double=True),
+            (words(far_pointer(9, 0), CHILD),),
+            "names segment 9",
             id="double: content in no segment",
         ),
     ],
@@ -81,7 +112,8 @@ def test_a_far_root_to_itself() -> None:
 def test_double_far_content_out_of_its_segment(content: int, tag: int, match: str) -> None:
     # segment 1: the pad, far to `content` of segment 2, and the tag; segment 2: one word
     data = root_with(
-        "child", far_pointer(1, 0, double=True),
+        "child",
+        far_pointer(1, 0, double=True),
         segments=(words(far_pointer(2, content), tag), words(7)),
     )
     refused(data, "child", PointerError, match)
@@ -90,7 +122,8 @@ def test_double_far_content_out_of_its_segment(content: int, tag: int, match: st
 def test_the_offset_of_a_double_far_tag_is_ignored() -> None:
     for offset in (0, 1, -1, 2**29 - 1, -(2**29)):
         data = root_with(
-            "child", far_pointer(1, 0, double=True),
+            "child",
+            far_pointer(1, 0, double=True),
             segments=(words(far_pointer(2, 0), struct_pointer(offset, 1, 0) or 1 << 32), words(7)),
         )
         reader = Root.from_bytes(data)
@@ -100,7 +133,8 @@ def test_the_offset_of_a_double_far_tag_is_ignored() -> None:
 
 def test_the_double_bit_of_a_pads_first_word_is_ignored() -> None:
     data = root_with(
-        "child", far_pointer(1, 0, double=True),
+        "child",
+        far_pointer(1, 0, double=True),
         segments=(words(far_pointer(2, 0, double=True), CHILD), words(7)),
     )
     assert Root.from_bytes(data).child.number == 7

@@ -145,14 +145,17 @@ def test_segments_of_half_words(size: int) -> None:
     [
         pytest.param(b"\x00\xff" * 20_000, id="zeroes: 40 KB that unpack to 40 MB"),
         pytest.param(b"\x01\x00\x00\xff" + b"\x00\xff" * 20_000, id="behind a table"),
-        pytest.param(b"\x1f" + b"\xff\xff\x01\x00\x01" + b"\x00\xff" * 100, id="a table of 2**17 segments"),
+        pytest.param(
+            b"\x1f" + b"\xff\xff\x01\x00\x01" + b"\x00\xff" * 100, id="a table of 2**17 segments"
+        ),
     ],
 )
 def test_packed_zeroes_are_bounded_by_the_message_and_its_limit(data: bytes) -> None:
     tracemalloc.start()
     try:
         for read in (
-            Root.from_bytes_packed, lambda data: Root.read_packed(io.BytesIO(data)),
+            Root.from_bytes_packed,
+            lambda data: Root.read_packed(io.BytesIO(data)),
             lambda data: list(Root.read_multiple_packed(io.BytesIO(data), 1000)),
         ):
             with pytest.raises(DecodeError):

@@ -6,15 +6,27 @@ import pytest
 
 from capnwire.errors import PointerError, TextError
 from tests.wire.hostile.words import (
-    BIT, BYTE, COMPOSITE, EIGHT, FIELDS, FOUR, POINTER, TWO, VOID, Root, list_pointer, refused,
-    root_with, struct_pointer, tag, to_more,
+    BIT,
+    BYTE,
+    COMPOSITE,
+    EIGHT,
+    FIELDS,
+    FOUR,
+    POINTER,
+    TWO,
+    VOID,
+    Root,
+    list_pointer,
+    refused,
+    root_with,
+    struct_pointer,
+    tag,
+    to_more,
 )
 
 TYPED = ("attribute", "to_dict", "str")
 UNTYPED = ("copy", "total_size", "canonical", "hash", "equality", "bytes", "any")
-LISTS = [
-    name for name in FIELDS if name not in ("text", "data", "child", "any", "capability")
-]
+LISTS = [name for name in FIELDS if name not in ("text", "data", "child", "any", "capability")]
 
 
 @pytest.mark.parametrize("field", ["text", "data", *LISTS])
@@ -39,7 +51,9 @@ def test_a_capability_where_an_object_is_wanted(field: str) -> None:
 
 @pytest.mark.parametrize("field", FIELDS)
 @pytest.mark.parametrize(
-    "pointer", [7, 3 | 1 << 31, 3 | 1 << 2 | 9 << 32], ids=["bit 2", "bit 31", "bit 2 with an index"]
+    "pointer",
+    [7, 3 | 1 << 31, 3 | 1 << 2 | 9 << 32],
+    ids=["bit 2", "bit 31", "bit 2 with an index"],
 )
 def test_kind_three_that_is_no_capability(field: str, pointer: int) -> None:
     besides = TYPED if field == "any" else ()
@@ -103,8 +117,16 @@ def test_a_struct_list_is_no_list_of_bits() -> None:
 
 @pytest.mark.parametrize(
     ("field", "size"),
-    [("shorts", BYTE), ("ints", TWO), ("longs", FOUR), ("texts", EIGHT), ("longs", POINTER),
-     ("bytes", VOID), ("texts", BYTE), ("lists", FOUR)],
+    [
+        ("shorts", BYTE),
+        ("ints", TWO),
+        ("longs", FOUR),
+        ("texts", EIGHT),
+        ("longs", POINTER),
+        ("bytes", VOID),
+        ("texts", BYTE),
+        ("lists", FOUR),
+    ],
 )
 def test_elements_smaller_than_wanted(field: str, size: int) -> None:
     data = root_with(field, list_pointer(to_more(field), size, 1), 0)
@@ -119,8 +141,11 @@ def test_struct_lists_without_the_section_that_is_wanted(
     field: str, data_words: int, pointers: int
 ) -> None:
     data = root_with(
-        field, list_pointer(to_more(field), COMPOSITE, data_words + pointers),
-        tag(1, data_words, pointers), 0, 0,
+        field,
+        list_pointer(to_more(field), COMPOSITE, data_words + pointers),
+        tag(1, data_words, pointers),
+        0,
+        0,
     )
     refused(data, field, PointerError, "a list of struct elements", besides=UNTYPED)
 
@@ -140,12 +165,17 @@ def test_a_struct_list_is_no_blob() -> None:
 
 # ---------------------------------------------------------------- Text
 
+
 @pytest.mark.parametrize(
     ("pointer", "content"),
     [
-        pytest.param(list_pointer(to_more("text"), BYTE, 0), 0, id="no byte at all (CVE-2015-2311)"),
+        pytest.param(
+            list_pointer(to_more("text"), BYTE, 0), 0, id="no byte at all (CVE-2015-2311)"
+        ),
         pytest.param(list_pointer(-1, BYTE, 0), 0, id="no byte, at the pointer itself"),
-        pytest.param(list_pointer(to_more("text"), BYTE, 3), 0x00616161, id="three letters, NUL outside"),
+        pytest.param(
+            list_pointer(to_more("text"), BYTE, 3), 0x00616161, id="three letters, NUL outside"
+        ),
         pytest.param(list_pointer(to_more("text"), BYTE, 8), 2**64 - 1, id="a full word"),
     ],
 )
@@ -160,7 +190,8 @@ def test_text_without_nul(pointer: int, content: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"\xff\0", b"\xc3\0", b"\xed\xa0\x80\0", b"\xf5\x80\x80\x80\0", b"ab\x80defgh\0"],
+    "content",
+    [b"\xff\0", b"\xc3\0", b"\xed\xa0\x80\0", b"\xf5\x80\x80\x80\0", b"ab\x80defgh\0"],
     ids=["no lead byte", "cut short", "a surrogate", "beyond Unicode", "behind ASCII"],
 )
 def test_text_that_is_not_utf8(content: bytes) -> None:
@@ -172,8 +203,11 @@ def test_text_that_is_not_utf8(content: bytes) -> None:
 def test_text_elements_are_checked_one_by_one() -> None:
     # at 19, 20: two pointers; the first names "a" at 21, the second a byte that is no NUL
     data = root_with(
-        "texts", list_pointer(to_more("texts"), POINTER, 2), list_pointer(1, BYTE, 2),
-        list_pointer(0, BYTE, 1), b"a\0\0\0\0\0\0\0",
+        "texts",
+        list_pointer(to_more("texts"), POINTER, 2),
+        list_pointer(1, BYTE, 2),
+        list_pointer(0, BYTE, 1),
+        b"a\0\0\0\0\0\0\0",
     )
     reader = Root.from_bytes(data)
     assert reader.texts[0] == "a"

@@ -6,12 +6,20 @@ import pytest
 
 from capnwire.errors import LimitError
 from tests.wire.hostile.words import (
-    COMPOSITE, POINTER, Branches, Tree, framed, list_pointer, struct_pointer, tag, words,
+    COMPOSITE,
+    POINTER,
+    Branches,
+    Tree,
+    framed,
+    list_pointer,
+    struct_pointer,
+    tag,
+    words,
 )
 
 
 def chain(links: int) -> bytes:
-    """at 0: the root pointer; struct i at 1 + 2i: its left names the next one, its right is null."""
+    """At 0: the root pointer; struct i at 1 + 2i: its left names the next, its right is null."""
     made = [struct_pointer(0, 0, 2)]
     for _ in range(links - 1):
         made += [struct_pointer(1, 0, 2), 0]
@@ -19,7 +27,7 @@ def chain(links: int) -> bytes:
 
 
 def list_chain(links: int) -> bytes:
-    """Each struct has a list of one struct: at 0: root; then pointers (3), tag, pointers (3), tag, …"""
+    """Each struct has a list of one struct: at 0 the root, then pointers (3), tag, pointers …"""
     made = [struct_pointer(0, 0, 3)]
     for _ in range(links):
         made += [list_pointer(2, COMPOSITE, 3), 0, 0, tag(1, 0, 3)]
@@ -41,9 +49,13 @@ def test_as_many_structs_as_the_limit_says(limit: int) -> None:
 def test_the_default_is_64() -> None:
     assert Tree.from_bytes(chain(64)).to_dict()
     for question in (
-        lambda reader: reader.to_dict(), lambda reader: reader.as_builder(), str,
-        lambda reader: reader.to_canonical(), lambda reader: reader.total_size, hash,
-        lambda reader: reader == reader,  # noqa: PLR0124
+        lambda reader: reader.to_dict(),
+        lambda reader: reader.as_builder(),
+        str,
+        lambda reader: reader.to_canonical(),
+        lambda reader: reader.total_size,
+        hash,
+        lambda reader: reader == reader,
     ):
         question(Tree.from_bytes(chain(64)))
         with pytest.raises(LimitError, match="nesting_limit"):
@@ -67,7 +79,12 @@ def test_elements_are_a_level_below_their_list() -> None:
         node = node.kids[0]
     kids = node.kids
     assert len(kids) == 1
-    for question in (lambda: kids[0], lambda: next(iter(kids)), lambda: kids[:], lambda: kids.to_list()):
+    for question in (
+        lambda: kids[0],
+        lambda: next(iter(kids)),
+        lambda: kids[:],
+        lambda: kids.to_list(),
+    ):
         with pytest.raises(LimitError, match="nesting_limit"):
             question()
 
@@ -86,7 +103,7 @@ def test_a_hundred_thousand_levels_within_the_limit_need_no_stack() -> None:
 
 
 def test_lists_of_lists_count_each_level() -> None:
-    # at 0: the root; at 1, 2: its pointers; from 3 on lists of one pointer to the next, then of none
+    # at 0: the root; at 1, 2: its pointers; from 3 on lists of one pointer to the next, then none
     made = [list_pointer(0, POINTER, 1) for _ in range(100)]
     first = list_pointer(1, POINTER, 1)
     data = framed(words(struct_pointer(0, 0, 2), first, 0, *made, list_pointer(0, POINTER, 0)))

@@ -11,7 +11,14 @@ import capnwire
 from capnwire.errors import PointerError
 from capnwire.message.types import list_of
 from tests.wire.hostile.words import (
-    BYTE, COMPOSITE, Root, list_pointer, root_with, tag, to_more, words,
+    BYTE,
+    COMPOSITE,
+    Root,
+    list_pointer,
+    root_with,
+    tag,
+    to_more,
+    words,
 )
 
 

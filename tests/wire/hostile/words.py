@@ -36,8 +36,23 @@ Root, Row, Tree, Branches = SCHEMAS.Root, SCHEMAS.Row, SCHEMAS.Tree, SCHEMAS.Bra
 DATA_WORDS, POINTERS = 1, 17
 VOID, BIT, BYTE, TWO, FOUR, EIGHT, POINTER, COMPOSITE = range(8)
 FIELDS = (
-    "text", "data", "child", "children", "voids", "flags", "bytes", "shorts", "ints", "longs",
-    "texts", "rows", "empties", "any", "lists", "capability", "pairs",
+    "text",
+    "data",
+    "child",
+    "children",
+    "voids",
+    "flags",
+    "bytes",
+    "shorts",
+    "ints",
+    "longs",
+    "texts",
+    "rows",
+    "empties",
+    "any",
+    "lists",
+    "capability",
+    "pairs",
 )
 
 
@@ -75,7 +90,9 @@ def framed(*segments: bytes) -> bytes:
     return table + bytes(-len(table) % 8) + b"".join(segments)
 
 
-def root_with(field: str, pointer: int, *more: int | bytes, segments: tuple[bytes, ...] = ()) -> bytes:
+def root_with(
+    field: str, pointer: int, *more: int | bytes, segments: tuple[bytes, ...] = ()
+) -> bytes:
     """A message whose root has this pointer word in one field, and words behind the root.
 
     at 0: the root pointer; at 1: number; at 2 to 18: the pointers; `more` from 19 on.  The pointer
@@ -93,6 +110,7 @@ def to_more(field: str, skip: int = 0) -> int:
 
 def questions(kind: Any, data: bytes, field: str) -> list[tuple[str, Callable[[], Any]]]:
     """Every way to the bytes behind a field."""
+
     def fresh() -> Any:
         return kind.from_bytes(data)
 
@@ -118,7 +136,12 @@ def use(value: Any) -> Any:
 
 
 def refused(
-    data: bytes, field: str, error: type[CapnwireError], match: str, *, kind: Any = Root,
+    data: bytes,
+    field: str,
+    error: type[CapnwireError],
+    match: str,
+    *,
+    kind: Any = Root,
     besides: tuple[str, ...] = (),
 ) -> None:
     """Every way to the field ends with this error; those named in `besides` do not look at it."""
