@@ -32,6 +32,8 @@ MAGIC = b"capnwire nodes 1\n"
 DIGEST_BYTES = 20
 VARIABLE = "CAPNWIRE_CACHE"
 OFF = ("", "0", "off", "no")
+MOST_ENTRIES = 512
+"""More than this and the older half goes: entries of other versions and of schemas long gone."""
 
 
 def cache_directory() -> str | None:
@@ -189,8 +191,19 @@ def _write(entry: str, data: bytes) -> None:
         with open(aside, "xb") as file:
             file.write(data)
         os.replace(aside, entry)
+        _prune(os.path.dirname(entry))
     except OSError:
         try:
             os.unlink(aside)
         except OSError:
             pass
+
+
+def _prune(directory: str) -> None:
+    """Keep the directory from growing without end."""
+    names = os.listdir(directory)
+    if len(names) <= MOST_ENTRIES:
+        return
+    paths = sorted((os.path.join(directory, name) for name in names), key=os.path.getmtime)
+    for path in paths[: len(paths) // 2]:
+        os.unlink(path)

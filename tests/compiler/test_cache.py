@@ -191,6 +191,17 @@ def test_the_directory_is_that_of_the_platform(monkeypatch: pytest.MonkeyPatch) 
     assert cache.cache_directory() == os.path.expanduser("~/Library/Caches/capnwire")
 
 
+def test_the_directory_does_not_grow_without_end(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "MOST_ENTRIES", 8)
+    for number in range(30):
+        (folder / f"s{number}.capnp").write_text(f"@0x{0x8000000000000000 + number:x};\n")
+        cache.compile_cached(str(folder / f"s{number}.capnp"))
+        assert cache.compile_cached(str(folder / f"s{number}.capnp"))[1]
+        assert len(entries(folder)) <= 9
+
+
 def test_processes_at_once_all_load_and_leave_one_entry(folder: Path) -> None:
     program = (
         "import capnwire, sys\n"
