@@ -15,6 +15,7 @@ from capnwire._convert cimport (
     BASE64, VERBOSE, check_printable, load_data, locate_list, locate_struct, ref_of, to_dict,
     view_of_data,
 )
+from capnwire._groups cimport clear_field, clear_group
 from capnwire._info cimport (
     ANY_LIST, ANY_POINTER, ANY_STRUCT, DATA, ENUM, GROUP, INTERFACE, IS_UNION_MEMBER, LIST, STRUCT,
     TEXT, Field, ListInfo, StructInfo, complete, disallow, find_field, info_of_type, unknown_union,
@@ -28,7 +29,7 @@ from capnwire._message cimport (
 from capnwire._load cimport load_scalar, load_text
 from capnwire._python cimport *
 from capnwire._store cimport (
-    activate, clear_field, clear_group, merge, new_blob, new_list, store, writable_list,
+    activate, merge, new_blob, new_list, store, writable_list,
     writable_struct,
 )
 from capnwire.wire.arena cimport (
@@ -62,6 +63,20 @@ cdef object builder_of(StructInfo info, Arena arena, StructRef* struct):
 
 cdef StructInfo info_of(object struct):
     return info_of_type(type(struct))
+
+
+cdef Arena content_of(Struct struct, StructRef* out):
+    """What a struct is by itself, and its arena: a group is copied from among its parent's fields.
+
+    The arena must be held as long as `out` is used.
+    """
+    cdef Struct own = struct
+    cdef StructInfo info = info_of(struct)
+    check_alive(struct)
+    if info.is_group:
+        own = copy_of_group(struct, info)
+    ref_of(own, out)
+    return own.arena
 
 
 cdef int stale_error(Struct struct) except -1:
@@ -304,9 +319,8 @@ cdef class Struct:
             EncodeError: it holds a capability.
         """
         cdef StructRef struct
-        check_alive(self)
-        ref_of(self, &struct)
-        return canonical_struct(self.arena, &struct)
+        arena = content_of(self, &struct)
+        return canonical_struct(arena, &struct)
 
     def as_builder(self, num_first_segment_words=None, allocate_seg_callable=None):
         """A deep copy as a new message, to be changed."""
@@ -414,20 +428,16 @@ cdef class Struct:
         mine, its = info_of(self), info_of(other)
         if mine is not its and mine.node.id != its.node.id:
             return NotImplemented
-        if mine.is_group:
-            return self.to_dict() == other.to_dict()
-        check_alive(self)
-        check_alive(other)
-        ref_of(self, &left)
-        ref_of(other, &right)
-        return structs_equal(self.arena, &left, (<Struct>other).arena, &right)
+        my_arena = content_of(self, &left)
+        its_arena = content_of(other, &right)
+        return structs_equal(my_arena, &left, its_arena, &right)
 
     def __hash__(self):
         cdef uint32_t flags = self.arena.first.id
-        if (flags & ARENA_COUNT_MASK) == 0 or flags & ARENA_MUTABLE or info_of(self).is_group:
+        if (flags & ARENA_COUNT_MASK) == 0 or flags & ARENA_MUTABLE:
             raise TypeError(
-                f"unhashable: this {info_of(self).name} is a builder, a group or over a buffer "
-                "that can change"
+                f"unhashable: this {info_of(self).name} is a builder or over a buffer that can "
+                "change"
             )
         return hash(self.to_canonical())
 

@@ -9,9 +9,11 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from capnwire._convert cimport ref_of
 from capnwire._fast cimport (
     BUILDER_ROOT, Struct, StructBuilder, builder_of, check_alive, reader_of,
 )
+from capnwire._groups cimport copy_group
 from capnwire._info cimport StructInfo, complete, disallow, find_field, info_of_type
 from capnwire._python cimport *
 from capnwire._store cimport store
@@ -96,9 +98,10 @@ cdef object new_root(StructInfo info, uint64_t words, object allocator):
 
 cdef object copy_of_group(Struct group, StructInfo info):
     """A group as a message of its own: a struct of its parent's size with only its fields."""
-    values = group.to_dict()
-    made = new_root(info, FIRST_SEGMENT_WORDS, None)
-    made.from_dict(values)
+    cdef StructRef target
+    cdef Struct made = new_root(info, FIRST_SEGMENT_WORDS, None)
+    ref_of(made, &target)
+    copy_group(info, <BuilderArena>made.arena, &target, group)
     return made
 
 

@@ -16,9 +16,6 @@ cdef int store_element(
     BuilderArena arena, ListInfo info, ListRef* items, uint32_t index, PyObject* value
 ) except -1
 cdef int merge(StructInfo info, BuilderArena arena, StructRef* struct, PyObject* mapping) except -1
-cdef int copy_fields(
-    StructInfo info, BuilderArena arena, StructRef* struct, Struct source
-) except -1
 cdef void activate(Field* field, uint8_t* data) noexcept
 cdef int writable_struct(
     BuilderArena arena, Segment* segment, uint8_t* place, Field* field, StructRef* out
@@ -26,18 +23,12 @@ cdef int writable_struct(
 cdef int writable_list(
     BuilderArena arena, Segment* segment, uint8_t* place, Field* field, ListRef* out
 ) except -1
-cdef int clear_field(
-    BuilderArena arena, Segment* segment, uint8_t* data, uint32_t bits, Field* field
-) except -1
 cdef int new_list(
     BuilderArena arena, Segment* segment, uint8_t* place, ListInfo info, uint64_t count,
     ListRef* out,
 ) except -1
 cdef int store_new_pointer(
     BuilderArena arena, Segment* segment, uint8_t* place, Field* field, PyObject* value
-) except -1
-cdef int clear_group(
-    StructInfo info, BuilderArena arena, Segment* segment, uint8_t* data, uint32_t bits
 ) except -1
 cdef int store_text(
     BuilderArena arena, Segment* segment, uint8_t* place, Field* field, PyObject* value
@@ -48,6 +39,8 @@ cdef int store_data(
 cdef uint8_t* new_blob(
     BuilderArena arena, Segment* segment, uint8_t* place, uint64_t size
 ) except NULL
+cdef bint is_mapping(PyObject* value)
+cdef bint same_struct(StructInfo left, StructInfo right)
 cdef object wrong_type(Field* field, PyObject* value, str wanted)
 cdef bint same_elements(ListInfo left, ListInfo right)
 cdef dict BUFFER_FORMATS

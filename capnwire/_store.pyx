@@ -12,12 +12,13 @@ from libc.stdint cimport INT64_MIN, int64_t, uint8_t, uint16_t, uint32_t, uint64
 from libc.string cimport memcpy, memset
 
 from capnwire._any cimport is_pointer_at, store_any, store_capability
-from capnwire._convert cimport locate_list, locate_struct, ref_of, to_dict
+from capnwire._convert cimport locate_list, locate_struct, ref_of
 from capnwire._fast cimport Struct, check_alive, info_of
+from capnwire._groups cimport store_group, store_new_group
 from capnwire._info cimport (
     BOOL, DATA, ENUM, FLOAT32, FLOAT64, GROUP, INT8, INT16, INT32, INT64, INTERFACE,
-    IS_UNION_MEMBER, LIST, STRUCT, TEXT, UINT8, UINT16, UINT32, UINT64, VOID, EnumInfo,
-    EnumValue, Field, ListInfo, StructInfo, complete, find_field,
+    IS_UNION_MEMBER, LIST, STRUCT, TEXT, UINT8, UINT16, UINT32, UINT64, EnumInfo, EnumValue,
+    Field, ListInfo, StructInfo, complete, find_field,
 )
 from capnwire._lists cimport List, check_list
 from capnwire._python cimport *
@@ -269,80 +270,6 @@ cdef int store_member(
     return 0
 
 
-cdef int store_new_group(
-    BuilderArena arena, Segment* segment, uint8_t* data, uint32_t bits, Field* field,
-    PyObject* value,
-) except -1:
-    """Set a group that is not the active member: it shares its place with the one that is.
-
-    What is there is kept aside until the value is stored, and put back when it is refused.  What
-    `clear_group` would have left is put back too, so that the bytes are the reference's.
-    """
-    cdef StructInfo info = <StructInfo>field.sub
-    cdef uint8_t* place = data + (bits >> 3)
-    cdef uint32_t i
-    cdef bytes kept = PyBytes_FromStringAndSize(<const char*>data, bits >> 3)
-    cdef list orphans = []
-    for i in range(info.pointer_count):
-        orphans.append(
-            disown(arena, segment, place + <size_t>i * 8)
-            if has_pointer(info, i) and load64(place + <size_t>i * 8) else None
-        )
-    try:
-        clear_group(info, arena, segment, data, bits)
-        store_group(arena, segment, data, bits, field, value)
-    except BaseException:
-        clear_group(info, arena, segment, data, bits)
-        memcpy(data, <const char*>kept, bits >> 3)
-        for i in range(info.pointer_count):
-            if orphans[i] is not None:
-                adopt(arena, segment, place + <size_t>i * 8, orphans[i])
-        raise
-    for i in range(info.pointer_count):
-        if orphans[i] is not None and not (
-            uses_pointer(info, i, NULL) or uses_pointer(info, i, data)
-        ):
-            adopt(arena, segment, place + <size_t>i * 8, orphans[i])
-    return 0
-
-
-cdef bint has_pointer(StructInfo info, uint32_t index) except -1:
-    """Whether a group, or a group in it, has the pointer of this index."""
-    cdef uint32_t i
-    cdef Field* field
-    if info.reader_type == NULL:
-        complete(info)
-    for i in range(info.count):
-        field = &info.fields[i]
-        if field.kind == GROUP:
-            if has_pointer(<StructInfo>field.sub, index):
-                return True
-        elif field.kind > ENUM and field.offset == index:
-            return True
-    return False
-
-
-cdef bint uses_pointer(StructInfo info, uint32_t index, const uint8_t* data) except -1:
-    """Whether a group uses the pointer in its present state, or (`data` NULL) in its first one."""
-    cdef uint32_t i, active = 0
-    if info.reader_type == NULL:
-        complete(info)
-    for i in range(info.plain_count):
-        if field_uses_pointer(info.plain[i], index, data):
-            return True
-    if info.member_count == 0:
-        return False
-    if data != NULL:
-        active = load16(data + (info.discriminant_offset >> 3))
-    return active < info.member_count and field_uses_pointer(info.members[active], index, data)
-
-
-cdef bint field_uses_pointer(Field* field, uint32_t index, const uint8_t* data) except -1:
-    if field.kind == GROUP:
-        return uses_pointer(<StructInfo>field.sub, index, data)
-    return field.kind > ENUM and field.offset == index
-
-
 cdef void activate(Field* field, uint8_t* data) noexcept:
     if field.flags & IS_UNION_MEMBER:
         store16(data + (field.discriminant_offset >> 3), field.discriminant)
@@ -381,7 +308,7 @@ cdef int store_pointer(
     return 0
 
 
-cdef inline bint is_mapping(PyObject* value):
+cdef bint is_mapping(PyObject* value):
     return PyDict_Check(value) or isinstance(<object>value, Mapping)
 
 
@@ -513,90 +440,6 @@ cdef int copy_in(
     )
     source.depth = NO_DEPTH_LIMIT
     return copy_struct(arena, segment, place, other, &source)
-
-
-cdef int store_group(
-    BuilderArena arena, Segment* segment, uint8_t* data, uint32_t bits, Field* field,
-    PyObject* value,
-) except -1:
-    """Merge a mapping into a group, or set all of its fields from a group of the same type."""
-    cdef StructInfo info = <StructInfo>field.sub
-    cdef StructRef struct
-    if info.reader_type == NULL:
-        complete(info)
-    struct.segment, struct.data, struct.bits = segment, data, bits
-    struct.pointers = info.pointer_count
-    if is_mapping(value):
-        return merge(info, arena, &struct, value)
-    if isinstance(<object>value, Struct):
-        found = info_of(<object>value)
-        if found is info or same_struct(found, info):
-            return copy_fields(info, arena, &struct, <Struct>value)
-    raise wrong_type(field, value, f"a group {info.name} or a mapping")
-
-
-cdef int copy_fields(
-    StructInfo info, BuilderArena arena, StructRef* struct, Struct source
-) except -1:
-    """Set every field from a struct or group of the same type, through a dict of its values."""
-    cdef StructRef where
-    check_alive(source)
-    if source.data == struct.data and source.arena is arena:
-        return 0
-    ref_of(source, &where)
-    values = to_dict(info, source.arena, &where, 0)
-    return merge(info, arena, struct, <PyObject*>values)
-
-
-cdef int clear_group(
-    StructInfo info, BuilderArena arena, Segment* segment, uint8_t* data, uint32_t bits
-) except -1:
-    """Give a group its first state, as the reference does, also the groups within.
-
-    Of its union the first member is cleared and made active; what the others have left behind
-    stays, and whoever makes one of them active overwrites it.
-    """
-    cdef uint32_t i
-    if info.reader_type == NULL:
-        complete(info)
-    if info.member_count:
-        clear_slot(arena, segment, data, bits, info.members[0])
-        store16(data + (info.discriminant_offset >> 3), 0)
-    for i in range(info.plain_count):
-        clear_slot(arena, segment, data, bits, info.plain[i])
-    return 0
-
-
-cdef int clear_slot(
-    BuilderArena arena, Segment* segment, uint8_t* data, uint32_t bits, Field* field
-) except -1:
-    """Zero the bits of a field, or what its pointer names."""
-    cdef uint32_t kind = field.kind
-    cdef uint8_t* at = data + (field.offset >> 3)
-    if kind == GROUP:
-        return clear_group(<StructInfo>field.sub, arena, segment, data, bits)
-    if kind == BOOL:
-        at[0] &= ~<uint8_t>(1 << (field.offset & 7))
-    elif kind == INT8 or kind == UINT8:
-        at[0] = 0
-    elif kind == INT16 or kind == UINT16 or kind == ENUM:
-        store16(at, 0)
-    elif kind == INT32 or kind == UINT32 or kind == FLOAT32:
-        store32(at, 0)
-    elif kind == INT64 or kind == UINT64 or kind == FLOAT64:
-        store64(at, 0)
-    elif kind != VOID:
-        return erase(arena, segment, data + (bits >> 3) + <size_t>field.offset * 8)
-    return 0
-
-
-cdef int clear_field(
-    BuilderArena arena, Segment* segment, uint8_t* data, uint32_t bits, Field* field
-) except -1:
-    """Give a field its default; a union member becomes the active one."""
-    clear_slot(arena, segment, data, bits, field)
-    activate(field, data)
-    return 0
 
 
 cdef int merge(StructInfo info, BuilderArena arena, StructRef* struct, PyObject* mapping) except -1:

@@ -12,6 +12,7 @@ from base64 import b64decode
 
 from capnwire._any cimport AnyPointerBuilder, AnyPointerReader
 from capnwire._fast cimport Struct, info_of
+from capnwire._groups cimport clear_group
 from capnwire._info cimport (
     BOOL, DATA, ENUM, FLOAT32, FLOAT64, GROUP, INT8, INTERFACE, IS_UNION_MEMBER, LIST, STRUCT,
     TEXT, EnumInfo, Field, ListInfo, StructInfo, complete,
@@ -19,7 +20,7 @@ from capnwire._info cimport (
 from capnwire._lists cimport List
 from capnwire._python cimport *
 from capnwire._store cimport (
-    activate, clear_group, new_list, store, store_element, writable_struct,
+    activate, new_list, store, store_element, writable_struct,
 )
 from capnwire.wire.arena cimport BuilderArena, Segment
 from capnwire.wire.builder cimport Orphan, adopt, disown, erase, init_struct

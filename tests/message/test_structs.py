@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import OrderedDict, UserDict
 from typing import Any
 
 import pytest
 
+import capnwire
 from capnwire import EncodeError, EncodeTypeError, UnionError
 
 
@@ -153,6 +155,40 @@ def test_a_group_is_set_from_a_group_and_from_itself(ours: Any) -> None:
         other.place = 5
 
 
+def test_a_group_set_from_a_group_has_nothing_else_left(ours: Any) -> None:
+    full = {"street": "s", "number": 4, "deeper": {"flag": True, "tree": {"value": 1}}}
+    message = ours.Groups.new_message(before=1, after="x", place=full)
+    message.place = ours.Groups.new_message(place={"number": 9}).place
+    assert message.to_dict() == {
+        "before": 1, "after": "x", "place": {"number": 9, "deeper": {"flag": False}},
+    }
+    assert not message.place.has("street")
+
+
+def test_a_group_set_from_one_of_a_malformed_message_is_left_as_it_was(ours: Any) -> None:
+    data = bytearray(ours.Groups.new_message(place={"street": "s", "number": 9}).to_bytes())
+    street = next(at for at in range(8, len(data), 8) if data[at + 4] == 18)  # 2 bytes
+    data[street : street + 4] = (0x7FFF_FFF1).to_bytes(4, "little")  # far beyond the segment
+    message = ours.Groups.new_message(place={"street": "kept", "number": 3})
+    before = message.to_bytes()
+    reader = ours.Groups.from_bytes(bytes(data)).place
+    with pytest.raises(capnwire.DecodeError):
+        message.place = reader
+    assert message.to_bytes() == before
+
+
+def test_groups_are_equal_by_their_own_fields_and_bits(ours: Any) -> None:
+    one = ours.Groups.from_bytes(ours.Groups.new_message(before=1, place={"number": 5}).to_bytes())
+    two = ours.Groups.from_bytes(ours.Groups.new_message(after="x", place={"number": 5}).to_bytes())
+    assert one.place == two.place
+    assert hash(one.place) == hash(two.place)
+    assert one.place.to_canonical() == two.place.to_canonical()
+    assert one != two
+    assert one.place != ours.Groups.new_message(place={"number": 6}).place
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(ours.Groups.new_message().as_reader().place)
+
+
 def test_a_group_can_be_copied_out(ours: Any) -> None:
     message = ours.Groups.new_message(before=1, after="x", place={"street": "s", "number": 4})
     copy = message.as_reader().place.as_builder()
@@ -238,6 +274,21 @@ def test_unknown_union_members_survive_and_are_told(ours: Any, framed: Any) -> N
     message = reader.as_builder()
     message.text = "known"
     assert message.which() == "text"
+
+
+def test_an_unknown_member_of_a_group_survives_its_copy(ours: Any, framed: Any) -> None:
+    data = ours.Unions.new_message(named={"flag": True}).to_bytes()
+    words = [int.from_bytes(data[i : i + 8], "little") for i in range(8, len(data), 8)]
+    offset = ours.Unions.Named.schema.node["struct"].discriminantOffset  # in units of 16 bits
+    words[1 + offset // 4] |= 0x77 << offset % 4 * 16
+    reader = ours.Unions.from_bytes(framed(*words))
+    copies = [reader.named.as_builder(), ours.Unions.new_message(named={"label": "x"})]
+    copies[1].named = reader.named
+    for named in (copies[0], copies[1].named, pickle.loads(pickle.dumps(reader.named))):
+        assert named == reader.named
+        with pytest.raises(UnionError) as caught:
+            named.which()
+        assert caught.value.discriminant == 0x77
 
 
 def test_named_unions_are_groups(ours: Any) -> None:
