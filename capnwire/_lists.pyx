@@ -24,7 +24,9 @@ from capnwire._info cimport (
 )
 from capnwire._load cimport load_scalar, load_text
 from capnwire._python cimport *
-from capnwire._store cimport new_blob, new_list, same_elements, store_element, writable_list
+from capnwire._store cimport (
+    error_of_element, new_blob, new_list, same_elements, store_element, writable_list,
+)
 from capnwire.wire.arena cimport (
     ARENA_COUNT_MASK, ARENA_MUTABLE, Arena, BuilderArena, BuilderSegment, closed_error, is_dead,
 )
@@ -391,9 +393,7 @@ cdef class ListBuilder(List):
         if not isinstance(index, slice):
             i = index_in(self, index)
             check_list(self)
-            store_element(
-                <BuilderArena>self.arena, self.info, &self.ref, <uint32_t>i, <PyObject*>value
-            )
+            set_element(self, i, <PyObject*>value)
             return
         PySlice_Unpack(index, &start, &stop, &step)
         count = PySlice_AdjustIndices(self.ref.count, &start, &stop, step)
@@ -405,10 +405,7 @@ cdef class ListBuilder(List):
             )
         for i in range(count):
             element = values[i]
-            store_element(
-                <BuilderArena>self.arena, self.info, &self.ref, <uint32_t>(start + i * step),
-                <PyObject*>element,
-            )
+            set_element(self, start + i * step, <PyObject*>element)
 
     def _set(self, index, value):
         """As `list[index] = value`."""
@@ -460,6 +457,16 @@ cdef class ListBuilder(List):
         check_list(self)
         ref.depth = NO_DEPTH_LIMIT
         return list_reader(self.info, self.arena, &ref)
+
+
+cdef int set_element(List list, Py_ssize_t index, PyObject* value) except -1:
+    """Set an element that is there; what is refused is named with the list's type and the index."""
+    try:
+        return store_element(
+            <BuilderArena>list.arena, list.info, &list.ref, <uint32_t>index, value
+        )
+    except EncodeError as error:
+        raise error_of_element(error, repr(list.info), (None, None), index) from None
 
 
 cdef int zero_element(BuilderArena arena, ListRef* ref, uint32_t index) except -1:

@@ -52,11 +52,14 @@ cdef extern from *:
 
 # ---------------------------------------------------------------- refusing
 
+cdef str ELEMENT = "the element"
+
+
 cdef str label(Field* field):
     """`Person.name`, or what a list element or bare value is called."""
     if field.owner == NULL:
-        return "the element"
-    name = <object>field.name if field.name != NULL else "the element"
+        return ELEMENT
+    name = <object>field.name if field.name != NULL else ELEMENT
     return f"{(<StructInfo>field.owner).name}.{name}"
 
 
@@ -89,6 +92,20 @@ cdef object wrong_value(Field* field, PyObject* value, str wanted):
     return EncodeError(
         f"{label(field)}: {wanted} is wanted, not {shown(<object>value)}",
         struct=struct, field=name, value=<object>value,
+    )
+
+
+cdef object error_of_element(object error, str list_name, object place, Py_ssize_t index):
+    """The error of an element, which does not know where it is, told as one of its list.
+
+    `place` is the struct's and the field's name; the error of a field within an element stays.
+    """
+    cdef str text = str(error)
+    if error.struct is not None or not text.startswith(ELEMENT):
+        return error
+    struct, name = place
+    return type(error)(
+        f"{list_name}[{index}]{text[len(ELEMENT):]}", struct=struct, field=name, value=error.value
     )
 
 
@@ -563,24 +580,28 @@ cdef int store_list(
     new_list(arena, segment, place, info, count, &items)
     capnwire_enter(&nesting, MAX_LEVELS, " while a nested sequence is stored")
     try:
-        return store_elements(arena, info, &items, sequence, count)
+        return store_elements(arena, field, &items, sequence, count)
     finally:
         capnwire_leave(&nesting)
 
 
 cdef int store_elements(
-    BuilderArena arena, ListInfo info, ListRef* items, object sequence, Py_ssize_t count
+    BuilderArena arena, Field* field, ListRef* items, object sequence, Py_ssize_t count
 ) except -1:
-    cdef Py_ssize_t i
+    cdef ListInfo info = <ListInfo>field.sub
+    cdef Py_ssize_t i = 0
     cdef bint is_list = PyList_CheckExact(<PyObject*>sequence)
-    for i in range(count):
-        if is_list:
-            if i >= PyList_GET_SIZE(<PyObject*>sequence):
-                break            # it shrank under us; the rest stays zero
-            element = <object>PyList_GET_ITEM(<PyObject*>sequence, i)
-        else:
-            element = <object>PyTuple_GET_ITEM(<PyObject*>sequence, i)
-        store_element(arena, info, items, <uint32_t>i, <PyObject*>element)
+    try:
+        for i in range(count):
+            if is_list:
+                if i >= PyList_GET_SIZE(<PyObject*>sequence):
+                    break            # it shrank under us; the rest stays zero
+                element = <object>PyList_GET_ITEM(<PyObject*>sequence, i)
+            else:
+                element = <object>PyTuple_GET_ITEM(<PyObject*>sequence, i)
+            store_element(arena, info, items, <uint32_t>i, <PyObject*>element)
+    except EncodeError as error:
+        raise error_of_element(error, label(field), place_of(field), i) from None
     return 0
 
 

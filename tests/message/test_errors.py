@@ -82,6 +82,35 @@ def test_the_field_within_a_nested_value_is_the_one_named(ours: Any) -> None:
     assert (caught.value.struct, caught.value.field) == ("Unions.named.inner", "a")
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "text"),
+    [
+        ("int8s", [1, 128], "Lists.int8s[1]: an integer from -128 to 127 is wanted, not 128"),
+        ("bools", (True, 1), "Lists.bools[1]: True or False is wanted, not int 1"),
+        ("texts", ["a", 5], "Lists.texts[1]: str is wanted, not int 5"),
+        ("rows", [[1], [2, "x"]],
+         "Lists.rows[1][1]: an integer from -32768 to 32767 is wanted, not str 'x'"),
+        ("deep", [[["a"], 5]], "Lists.deep[0][1]: a sequence is wanted, not int 5"),
+        ("points", [None], "Lists.points[0]: a struct Point or a mapping is wanted, "
+         "not NoneType None"),
+    ],
+)
+def test_a_refused_element_is_named(ours: Any, field: str, value: Any, text: str) -> None:
+    with pytest.raises(EncodeError) as caught:
+        ours.Lists.new_message(**{field: value})
+    assert str(caught.value) == text
+    assert (caught.value.struct, caught.value.field) == ("Lists", field)
+
+
+def test_an_element_refused_by_its_list_is_told_by_its_index(ours: Any) -> None:
+    items = ours.Lists.new_message(int8s=[1, 2, 3], rows=[[1]])
+    for index, told in ((1, 1), (-1, 2), (slice(1, 3), 1)):
+        with pytest.raises(EncodeError, match=rf"^List\(int8\)\[{told}\]: an integer from -128"):
+            items.int8s[index] = ["x", 1] if isinstance(index, slice) else 300
+    with pytest.raises(EncodeTypeError, match=r"^List\(List\(int16\)\)\[0\]\[1\]: an integer"):
+        items.rows[0] = [1, "x"]
+
+
 def test_wrong_arguments_are_type_errors(ours: Any) -> None:
     for call in (
         lambda: ours.Point.new_message(1, None, 3), lambda: ours.Point.from_bytes(),
