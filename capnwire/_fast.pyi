@@ -206,6 +206,7 @@ class StructBuilder(Struct):
 
         Raises:
             AttributeError: a key names no field.
+            TypeError: it is no mapping.
             EncodeError: a value does not fit; fields before it are set.
         """
 

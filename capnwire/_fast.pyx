@@ -29,7 +29,7 @@ from capnwire._message cimport (
 from capnwire._load cimport load_scalar, load_text
 from capnwire._python cimport *
 from capnwire._store cimport (
-    activate, merge, new_blob, new_list, store, writable_list,
+    activate, is_mapping, merge, new_blob, new_list, store, writable_list,
     writable_struct,
 )
 from capnwire.wire.arena cimport (
@@ -528,9 +528,15 @@ cdef class StructBuilder(Struct):
 
         Raises:
             AttributeError: a key names no field.
+            TypeError: it is no mapping.
             EncodeError: a value does not fit; fields before it are set.
         """
         cdef StructRef struct
+        if not is_mapping(<PyObject*>mapping):
+            raise TypeError(
+                f"a mapping of {info_of(self).name}'s fields is wanted, not "
+                f"{type(mapping).__name__}"
+            )
         check_alive(self)
         ref_of(self, &struct)
         merge(info_of(self), <BuilderArena>self.arena, &struct, <PyObject*>mapping)

@@ -542,11 +542,16 @@ cdef Field* find_field(StructInfo info, object name) except NULL:
 
     Raises:
         AttributeError: there is none.
+        TypeError: the name is no str; so are `list(struct)` and `in`, which ask for item 0.
     """
     if info.reader_type == NULL:
         complete(info)
     index = info.by_name.get(name)
     if index is None:
+        if not isinstance(name, str):
+            raise TypeError(
+                f"a field of {info.name} is named by a str, not by {type(name).__name__} {name!r}"
+            )
         raise AttributeError(f"struct {info.name} has no field {name!r}")
     return &info.fields[<uint32_t>index]
 

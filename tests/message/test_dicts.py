@@ -83,8 +83,9 @@ def test_from_dict_refuses_and_says_where(ours: Any) -> None:
     assert message.before == 4
     with pytest.raises(AttributeError, match="struct Groups has no field 'nope'"):
         message.from_dict({"nope": 1})
-    with pytest.raises((TypeError, AttributeError)):
-        message.from_dict(5)
+    for wrong in (5, [], [("before", 1)], None, "before"):
+        with pytest.raises(TypeError, match="a mapping of Groups's fields is wanted, not"):
+            message.from_dict(wrong)
 
 
 def test_a_mapping_that_contains_itself_is_refused(ours: Any) -> None:

@@ -127,6 +127,22 @@ def test_unknown_names_are_attribute_errors(ours: Any) -> None:
 # ---------------------------------------------------------------- groups
 
 
+def test_a_struct_is_no_container_of_its_fields(ours: Any) -> None:
+    message = ours.Point.new_message()
+    for struct in (message, message.as_reader()):
+        for misuse in (list, iter_first, lambda it: "x" in it, lambda it: it[0], len):
+            with pytest.raises(TypeError):
+                misuse(struct)
+    with pytest.raises(TypeError, match="a field of Point is named by a str, not by int 5"):
+        message.from_dict({5: 1})
+    with pytest.raises(EncodeTypeError, match=r"Lists\.int32s: a sequence is wanted"):
+        ours.Lists.new_message(int32s=message)
+
+
+def iter_first(struct: Any) -> object:
+    return next(iter(struct))
+
+
 def test_groups_are_views_of_their_struct(ours: Any, theirs: Any) -> None:
     values = {"place": {"street": "s", "number": 3, "deeper": {"flag": True, "tree": {"value": 1}}},
               "after": "z"}
