@@ -23,7 +23,8 @@ cdef class AnyPointerBuilder:
 
 cdef class OrphanHolder:
     cdef Orphan orphan
-    cdef object info                 # StructInfo, ListInfo or None
+    cdef uint32_t kind               # of the field it was in, or would fit into
+    cdef object info                 # StructInfo, ListInfo, InterfaceInfo or None
 
 cdef object any_reader(Arena arena, Segment* segment, const uint8_t* place, uint32_t depth)
 cdef object any_builder(BuilderArena arena, Segment* segment, uint8_t* place)
@@ -35,4 +36,5 @@ cdef object load_capability(Arena arena, Segment* segment, const uint8_t* place,
 cdef int store_capability(
     BuilderArena arena, Segment* segment, uint8_t* place, Field* field, PyObject* value
 ) except -1
-cdef object disown_field(BuilderArena arena, Segment* segment, uint8_t* place, object info)
+cdef object disown_field(BuilderArena arena, Segment* segment, uint8_t* place, Field* field)
+cdef Orphan orphan_for(object orphan, Field* field, object place)

@@ -123,9 +123,6 @@ class OrphanHolder:
             SchemaMismatch: it is null (adopted already), or neither a struct nor a list.
         """
 
-    def _release(self, /) -> object: ...
-    @property
-    def _info(self) -> Any: ...
     def __bool__(self) -> bool: ...
 
 def set_service_module(name: str) -> None:

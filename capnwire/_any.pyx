@@ -17,7 +17,10 @@ from capnwire._info cimport (
 from capnwire._lists cimport List, list_builder, list_reader
 from capnwire._message cimport arena_bytes, arena_segments
 from capnwire._python cimport *
-from capnwire._store cimport new_list, store_new_pointer, wrong_type, writable_list, writable_struct
+from capnwire._store cimport (
+    new_list, same_elements, same_struct, store_new_pointer, writable_list, writable_struct,
+    wrong_type,
+)
 from capnwire.wire.arena cimport (
     ARENA_COUNT_MASK, ARENA_MUTABLE, Arena, BuilderArena, BuilderSegment, Segment, capabilities_of,
     check_open, is_dead, nesting_limit_of, new_builder_arena, open_segments,
@@ -35,7 +38,7 @@ from capnwire.wire.reader cimport (
 )
 from capnwire.wire.units cimport SIZE_COMPOSITE, word_t
 
-from capnwire.errors import EncodeError, FramingError, PointerError, SchemaMismatch
+from capnwire.errors import EncodeError, EncodeTypeError, FramingError, PointerError, SchemaMismatch
 
 cdef enum:
     NO_DEPTH_LIMIT = 0xFFFF
@@ -567,14 +570,6 @@ cdef class OrphanHolder:
             return list_builder(<ListInfo>self.info, self.orphan.arena, &items)
         raise SchemaMismatch("this orphan is neither a struct nor a list")
 
-    def _release(self, /):
-        """Internal: the wire-level orphan."""
-        return self.orphan
-
-    @property
-    def _info(self, /):
-        return self.info
-
     def __bool__(self):
         return bool(self.orphan)
 
@@ -591,12 +586,49 @@ cdef void element_shape(ListInfo info, uint32_t* data_words, uint32_t* pointers)
 
 
 cdef object disown_field(
-    BuilderArena arena, Segment* segment, uint8_t* place, object info
+    BuilderArena arena, Segment* segment, uint8_t* place, Field* field
 ):
     cdef OrphanHolder holder = OrphanHolder.__new__(OrphanHolder)
     holder.orphan = disown(arena, segment, place)
-    holder.info = info
+    holder.kind = field.kind
+    holder.info = None if field.sub == NULL else <object>field.sub
     return holder
+
+
+cdef Orphan orphan_for(object orphan, Field* field, object place):
+    """What a pointer of a field's type may adopt; `place` is its name.
+
+    Raises:
+        TypeError: it is no orphan.
+        EncodeTypeError: it is one of another type.
+    """
+    cdef OrphanHolder holder
+    if not isinstance(orphan, OrphanHolder):
+        raise TypeError(f"an orphan is wanted for {place}, not {type(orphan).__name__}")
+    holder = <OrphanHolder>orphan
+    if holder.orphan and not fits(holder, field):
+        raise EncodeTypeError(f"the orphan is of another type than {place}")
+    return holder.orphan
+
+
+cdef bint fits(OrphanHolder holder, Field* field):
+    """Whether an orphan has a field's type; of a bare AnyPointer only its reader can tell."""
+    cdef uint32_t mine = holder.kind, wanted = field.kind
+    if mine == ANY_POINTER or wanted == ANY_POINTER:
+        return True
+    if mine == ANY_STRUCT or wanted == ANY_STRUCT:
+        return mine in (STRUCT, ANY_STRUCT) and wanted in (STRUCT, ANY_STRUCT)
+    if mine == ANY_LIST or wanted == ANY_LIST:
+        return mine in (LIST, ANY_LIST) and wanted in (LIST, ANY_LIST)
+    if mine != wanted or mine == TEXT or mine == DATA:
+        return mine == wanted
+    if mine == STRUCT:
+        return same_struct(holder.info, <StructInfo>field.sub)
+    if mine == LIST:
+        return same_elements(holder.info, <ListInfo>field.sub)
+    return holder.info is None or field.sub == NULL or (
+        holder.info.node.id == (<object>field.sub).node.id
+    )
 
 
 def new_orphan(Struct message not None, type, size=None):
@@ -614,7 +646,7 @@ cdef OrphanHolder orphan_in(BuilderArena arena, object type, object size):
     if size is None:
         info = struct_info(type)
         holder.orphan = new_orphan_struct(arena, info.data_words, info.pointer_count)
-        holder.info = info
+        holder.kind, holder.info = STRUCT, info
         return holder
     items = list_info(type)
     size = PyNumber_Index(<PyObject*>size)
@@ -627,7 +659,7 @@ cdef OrphanHolder orphan_in(BuilderArena arena, object type, object size):
         )
     else:
         holder.orphan = new_orphan_list(arena, items.element_size, size, 0, 0)
-    holder.info = items
+    holder.kind, holder.info = LIST, items
     return holder
 
 

@@ -10,7 +10,9 @@ cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from capnwire._any cimport any_builder, any_reader, disown_field, load_capability
+from capnwire._any cimport (
+    any_builder, any_reader, disown_field, load_capability, orphan_for,
+)
 from capnwire._convert cimport (
     BASE64, VERBOSE, check_printable, load_data, locate_list, locate_struct, ref_of, to_dict,
     view_of_data,
@@ -570,8 +572,7 @@ cdef class StructBuilder(Struct):
             check_member(self, field)
         return disown_field(
             <BuilderArena>self.arena, self.segment,
-            self.data + (self.bits >> 3) + <size_t>field.offset * 8,
-            None if field.sub == NULL else <object>field.sub,
+            self.data + (self.bits >> 3) + <size_t>field.offset * 8, field,
         )
 
     def adopt(self, name, orphan):
@@ -583,11 +584,11 @@ cdef class StructBuilder(Struct):
         cdef Field* field = find_field(info_of(self), name)
         if field.kind <= ENUM or field.kind == GROUP:
             raise TypeError(f"{info_of(self).name}.{name} is no pointer, so it adopts nothing")
-        late("check_orphan")(orphan, None if field.sub == NULL else <object>field.sub, name)
+        adopted = orphan_for(orphan, field, f"{info_of(self).name}.{name}")
         check_alive(self)
         adopt(
             <BuilderArena>self.arena, self.segment,
-            self.data + (self.bits >> 3) + <size_t>field.offset * 8, orphan._release(),
+            self.data + (self.bits >> 3) + <size_t>field.offset * 8, adopted,
         )
         activate(field, self.data)
 

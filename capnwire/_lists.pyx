@@ -13,7 +13,9 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from capnwire._any cimport any_builder, any_reader, disown_field, load_capability
+from capnwire._any cimport (
+    any_builder, any_reader, disown_field, load_capability, orphan_for,
+)
 from capnwire._convert cimport (
     BASE64, VERBOSE, check_printable, load_data, locate_list, to_list,
 )
@@ -441,15 +443,15 @@ cdef class ListBuilder(List):
         cdef uint8_t* place = pointer_place(self, index)
         check_list(self)
         return disown_field(
-            <BuilderArena>self.arena, self.ref.segment, place, self.info.element_info
+            <BuilderArena>self.arena, self.ref.segment, place, &self.info.element
         )
 
     def adopt(self, index, orphan):
         """Put an orphan of this message into a pointer element."""
         cdef uint8_t* place = pointer_place(self, index)
-        late("check_orphan")(orphan, self.info.element_info, index)
+        adopted = orphan_for(orphan, &self.info.element, f"{self.info!r}[{index}]")
         check_list(self)
-        adopt(<BuilderArena>self.arena, self.ref.segment, place, orphan._release())
+        adopt(<BuilderArena>self.arena, self.ref.segment, place, adopted)
 
     def as_reader(self, /):
         """A reader of the same memory."""

@@ -28,13 +28,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from capnwire._any import AnyPointerBuilder, AnyPointerReader
+    from capnwire._any import AnyPointerBuilder, AnyPointerReader, OrphanHolder
     from capnwire.message.reflection import StructSchema
 
 __all__ = [
     "ResizableList",
     "branded",
-    "check_orphan",
     "copy_any",
     "copy_list",
     "enum_by_id",
@@ -181,35 +180,6 @@ def _again(reduced: Any) -> object:
 # ------------------------------------------------------------------ building
 
 
-def check_orphan(orphan: object, info: object, place: object) -> None:
-    """Refuse to adopt what is no orphan, or one of another type.
-
-    Raises:
-        TypeError: it is no orphan.
-        EncodeTypeError: its type is not the field's.
-    """
-    from capnwire._any import OrphanHolder
-
-    if not isinstance(orphan, OrphanHolder):
-        raise TypeError(f"an orphan is wanted for {place}, not {type(orphan).__name__}")
-    if orphan and not _same_type(orphan._info, info):
-        raise EncodeTypeError(
-            f"the orphan's type {orphan._info!r} is not that of {place}: {info!r}"
-        )
-
-
-def _same_type(left: object, right: object) -> bool:
-    if left is None or right is None or left is right:
-        return True
-    if isinstance(left, ListInfo) and isinstance(right, ListInfo):
-        return left.element_kind == right.element_kind and _same_type(
-            left.element_info, right.element_info
-        )
-    if type(left) is not type(right):
-        return False
-    return left.node.id == right.node.id  # type: ignore[attr-defined, no-any-return]
-
-
 class ResizableList:
     """A list field of structs whose length is known only at the end: `add()`, then `finish()`."""
 
@@ -222,6 +192,7 @@ class ResizableList:
             )
         self._parent, self._name, self._info = parent, name, info
         self._items: list[StructBuilder] | None = []
+        self._orphans: list[OrphanHolder] = []
 
     def _open(self) -> list[StructBuilder]:
         if self._items is None:
@@ -235,7 +206,7 @@ class ResizableList:
         info: StructInfo = self._info.element_info
         orphan = new_orphan(self._parent, info)
         self._open().append(orphan.get())
-        self._orphans = [*getattr(self, "_orphans", []), orphan]
+        self._orphans.append(orphan)
         return self._open()[-1]
 
     def finish(self) -> None:

@@ -210,7 +210,7 @@ def test_orphans_are_checked(ours: Any) -> None:
     orphan = message.disown("left")
     with pytest.raises(EncodeError, match="message that it belongs to"):
         other.adopt("left", orphan)
-    with pytest.raises(EncodeTypeError):
+    with pytest.raises(EncodeTypeError, match=r"another type than Tree\.children"):
         message.adopt("children", orphan)
     with pytest.raises(TypeError, match="an orphan is wanted"):
         message.adopt("left", 5)
@@ -220,6 +220,36 @@ def test_orphans_are_checked(ours: Any) -> None:
     assert message.left.value == 1
     with pytest.raises(TypeError):
         copy.copy(orphan)
+
+
+def test_blobs_are_adopted_only_by_their_own_kind(ours: Any) -> None:
+    message = ours.Blobs.new_message(text="t", data=b"d")
+    for field, wrong in (("data", "text"), ("text", "data")):
+        orphan = message.disown(wrong)
+        with pytest.raises(EncodeTypeError, match=f"another type than Blobs.{field}"):
+            message.adopt(field, orphan)
+        message.adopt(wrong, orphan)
+    message.adopt("other", message.disown("text"))
+    assert message.to_dict() == {"data": b"d", "other": "t"}
+    lists = ours.Lists.new_message(texts=["a"], rows=[[1]], int16s=[1], datas=[b""])
+    for field, wrong in (("texts", "datas"), ("int16s", "rows"), ("rows", "int16s")):
+        with pytest.raises(EncodeTypeError):
+            lists.adopt(field, lists.disown(wrong))
+    lists = ours.Lists.new_message(texts=["a"], int16s=[7], rows=[[1]])
+    with pytest.raises(EncodeTypeError, match=r"another type than List\(text\)\[0\]"):
+        lists.texts.adopt(0, lists.disown("int16s"))
+    lists = ours.Lists.new_message(int16s=[7], rows=[[1]])
+    lists.rows.adopt(0, lists.disown("int16s"))
+    assert lists.to_dict() == {"rows": [[7]]}
+
+
+def test_any_struct_and_any_list_adopt_only_theirs(ours: Any) -> None:
+    message = ours.Anything.new_message(anyStruct=ours.Point.new_message(y=2), any="text")
+    with pytest.raises(EncodeTypeError):
+        message.adopt("anyList", message.disown("anyStruct"))
+    message = ours.Anything.new_message(anyStruct=ours.Point.new_message(y=2))
+    message.adopt("any", message.disown("anyStruct"))
+    assert message.any.as_struct(ours.Point).y == 2
 
 
 def test_any_pointers_and_lists_are_pickled_and_copied(ours: Any) -> None:
