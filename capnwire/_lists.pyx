@@ -230,7 +230,7 @@ cdef class List:
             if isinstance((<List>other).arena, BuilderArena):
                 right.depth = NO_DEPTH_LIMIT
             return lists_equal(self.arena, &left, (<List>other).arena, &right)
-        if not isinstance(other, (list, tuple, List)):
+        if not isinstance(other, (list, tuple)):
             return NotImplemented
         if len(other) != len(self):
             return False
@@ -378,6 +378,7 @@ cdef class ListIterator:
                 ref.base + <uint64_t>i * (ref.step >> 3), ref.bits, ref.pointers,
                 element_depth(ref),
             )
+        check_list(items)
         return element_of(items, i)
 
 

@@ -74,6 +74,7 @@ def test_lists_search_and_compare(ours: Any) -> None:
         reader.texts.index("c")
     assert reader.int32s == [1, 2, 1] == reader.int32s
     assert reader.int32s == (1, 2, 1)
+    assert reader.int32s != ours.Lists.new_message(int16s=[1, 2, 1]).as_reader().int16s
     assert reader.int32s != [1, 2]
     assert reader.int32s != "121"
     assert bytes(ours.Lists.new_message(uint8s=[1, 2]).as_reader().uint8s) == b"\1\2"
@@ -116,6 +117,16 @@ def test_a_refused_element_leaves_the_list_as_it_was(ours: Any, field: str, valu
     with pytest.raises((EncodeError, AttributeError)):
         message[field] = value
     assert message[field].to_list() == VALUES[field]
+
+
+@pytest.mark.parametrize("field", ["int8s", "texts", "points"])
+def test_a_list_replaced_while_it_is_iterated_is_stale(ours: Any, field: str) -> None:
+    message = ours.Lists.new_message(**{field: VALUES[field]})
+    with pytest.raises(EncodeError, match="stale"):  # noqa: PT012
+        for item in message[field]:
+            if field == "points":
+                item.to_dict()
+            message.init(field, 2)
 
 
 def test_elements_are_set_one_by_one(ours: Any, theirs: Any) -> None:
