@@ -245,12 +245,26 @@ cdef class FrameDecoder:
         self.message_limit_words = message_limit_words
 
     def feed(self, data, /):
+        """Take bytes; nothing is decoded yet.
+
+        A `bytes` object is kept, not copied, when no other bytes wait.
+
+        Raises:
+            ValueError: `finish()` was called before.
+        """
         self.check()
         if self.finished:
             raise ValueError("no bytes can follow finish()")
         self.queue.append(data)
 
     def next_message(self):
+        """The next whole message with its segment table, or None while bytes of it are missing.
+
+        Raises:
+            LimitError: it has more segments or more words than allowed.
+            FramingError: its count of segments is impossible.
+            TruncatedError: it is not whole and `finish()` was called.
+        """
         self.check()
         return self.next_or_none()
 
@@ -266,6 +280,10 @@ cdef class FrameDecoder:
 
     @property
     def needed(self):
+        """Bytes without which there is no next message; 0 when one is ready.
+
+        Before the table is whole, this is what the table lacks, and more may be needed then.
+        """
         cdef uint64_t wanted
         cdef uint64_t found = self.queue.end - self.queue.start
         self.check()
@@ -273,12 +291,18 @@ cdef class FrameDecoder:
         return wanted - found if wanted > found else 0
 
     def finish(self):
+        """Say that no bytes follow; messages that are whole can still be taken.
+
+        Raises:
+            TruncatedError: the next message has begun and is not whole.
+        """
         self.check()
         self.finished = True
         if self.wanted_or_fail() > self.queue.end - self.queue.start:
             self.missing()
 
     def close(self):
+        """The same as `finish()`."""
         self.finish()
 
     cdef int check(self) except -1:

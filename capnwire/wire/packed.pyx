@@ -547,12 +547,25 @@ cdef class PackedDecoder:
         release(&self.message)
 
     def feed(self, data, /):
+        """Take packed bytes; nothing is unpacked yet.
+
+        Raises:
+            ValueError: `finish()` was called before.
+        """
         self.check()
         if self.finished:
             raise ValueError("no bytes can follow finish()")
         self.queue.append(data)
 
     def next_message(self):
+        """The next whole message, unpacked and framed, or None while bytes of it are missing.
+
+        Raises:
+            LimitError: it has more segments or more words than allowed.
+            FramingError: its count of segments is impossible.
+            PackingError: a run crosses its end.
+            TruncatedError: it is not whole and `finish()` was called.
+        """
         self.check()
         return self.next_or_none()
 
@@ -568,6 +581,11 @@ cdef class PackedDecoder:
 
     @property
     def needed(self):
+        """Packed bytes without which there is no next message; 0 when one is ready.
+
+        A lower bound of what the message still takes: whoever reads no more than this at a time
+        reads nothing beyond the message.  Exact inside a run of bytes that were left as they are.
+        """
         cdef ByteQueue queue = self.queue
         self.check()
         if self.advance():
@@ -578,11 +596,17 @@ cdef class PackedDecoder:
         )
 
     def finish(self):
+        """Say that no bytes follow; messages that are whole can still be taken.
+
+        Raises:
+            TruncatedError: the next message has begun and is not whole.
+        """
         self.check()
         self.finished = True
         self.advance()
 
     def close(self):
+        """The same as `finish()`."""
         self.finish()
 
     cdef int check(self) except -1:
