@@ -19,7 +19,7 @@ from capnwire._message cimport arena_bytes, arena_segments
 from capnwire._python cimport *
 from capnwire._store cimport (
     new_list, same_elements, same_struct, store_new_pointer, writable_list, writable_struct,
-    wrong_type,
+    wrong_capability, wrong_type,
 )
 from capnwire.wire.arena cimport (
     ARENA_COUNT_MASK, ARENA_MUTABLE, Arena, BuilderArena, BuilderSegment, Segment, capabilities_of,
@@ -529,15 +529,23 @@ cdef int store_capability(
     if isinstance(<object>value, UnresolvedCapability):
         return set_capability(arena, segment, place, (<UnresolvedCapability>value).index)
     if capability_stored is None:
-        raise wrong_type(field, value, "a capability")
+        raise wrong_type(
+            field, value,
+            "a struct, list, str or buffer" if field.kind == ANY_POINTER else "a capability",
+        )
     if arena.capabilities is None:
         arena.capabilities = []
-    return set_capability(
-        arena, segment, place, capability_stored(
-            arena.capabilities, <object>value,
-            None if field == NULL or field.sub == NULL else <object>field.sub,
+    try:
+        index = capability_stored(
+            arena.capabilities, <object>value, None if field.sub == NULL else <object>field.sub
         )
-    )
+    except EncodeTypeError as error:
+        if field.kind == ANY_POINTER:
+            raise wrong_type(
+                field, value, "a struct, list, str, buffer or capability"
+            ) from None
+        raise wrong_capability(field, error) from None
+    return set_capability(arena, segment, place, index)
 
 
 # ---------------------------------------------------------------- orphans

@@ -41,6 +41,7 @@ cdef uint8_t* new_blob(
 ) except NULL
 cdef bint is_mapping(PyObject* value)
 cdef bint same_struct(StructInfo left, StructInfo right)
+cdef object wrong_capability(Field* field, object error)
 cdef object error_of_element(object error, str list_name, object place, Py_ssize_t index)
 cdef object wrong_type(Field* field, PyObject* value, str wanted)
 cdef bint same_elements(ListInfo left, ListInfo right)

@@ -95,6 +95,12 @@ cdef object wrong_value(Field* field, PyObject* value, str wanted):
     )
 
 
+cdef object wrong_capability(Field* field, object error):
+    """What the service layer has against a capability, told as an error of a field."""
+    struct, name = place_of(field)
+    return EncodeTypeError(f"{label(field)}: {error}", struct=struct, field=name, value=error.value)
+
+
 cdef object error_of_element(object error, str list_name, object place, Py_ssize_t index):
     """The error of an element, which does not know where it is, told as one of its list.
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import capnwire
+import capnwire.service.client  # what may be a capability is its business
 from capnwire import EncodeError, EncodeTypeError
 
 REFUSED: list[tuple[str, str, Any, str]] = [
@@ -22,6 +23,10 @@ REFUSED: list[tuple[str, str, Any, str]] = [
     ("Tree", "left", 5, "Tree.left: a struct Tree or a mapping is wanted, not int 5"),
     ("Tree", "children", 5, "Tree.children: a sequence is wanted, not int 5"),
     ("Anything", "anyStruct", "x", "Anything.anyStruct: a struct is wanted, not str 'x'"),
+    ("Anything", "any", {}, "Anything.any: a struct, list, str, buffer or capability is wanted, "
+     "not dict {}"),
+    ("Anything", "service", 5, "Anything.service: a capability or an instance of a server class "
+     "is wanted, not int"),
     ("Anything", "anyList", 1.5, "Anything.anyList: a list is wanted, not float 1.5"),
 ]
 
