@@ -496,10 +496,12 @@ cdef int merge_dict(
     cdef PyObject* value
     cdef uint32_t guess = 0
     while PyDict_Next(mapping, &at, &key, &value):
-        if guess >= info.count or info.fields[guess].name != key:
-            guess = find_field(info, <object>key).index
-        # Held, as storing may run code that takes it out of the dict.
+        # Held, as finding (a str's subclass has its own hash) and storing may run code that takes
+        # them out of the dict.
         _held = <object>value
+        if guess >= info.count or info.fields[guess].name != key:
+            name = <object>key
+            guess = find_field(info, name).index
         store(arena, struct.segment, struct.data, struct.bits, &info.fields[guess], value)
         guess += 1
     return 0

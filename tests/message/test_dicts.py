@@ -88,6 +88,29 @@ def test_from_dict_refuses_and_says_where(ours: Any) -> None:
             message.from_dict(wrong)
 
 
+def test_a_key_may_take_itself_out_of_the_dict(ours: Any) -> None:
+    class Key(str):
+        __slots__ = ()
+
+        def __hash__(self) -> int:
+            values.clear()
+            return hash("text")
+
+        def __eq__(self, other: object) -> bool:
+            return str(self) == other
+
+    values: dict[Any, Any] = {}
+    for name, wanted in (("text", {"text": "x" * 100}), ("nope", None)):
+        message = ours.Blobs.new_message()
+        values[Key(name)] = "".join(["x"] * 100)
+        if wanted is None:
+            with pytest.raises(AttributeError, match="no field 'nope'"):
+                message.from_dict(values)
+        else:
+            message.from_dict(values)
+            assert message.to_dict() == wanted
+
+
 def test_a_mapping_that_contains_itself_is_refused(ours: Any) -> None:
     loop: dict[str, Any] = {}
     loop["left"] = loop
