@@ -198,11 +198,7 @@ cdef dict to_dict(StructInfo info, Arena arena, StructRef* struct, int options):
     cdef Walk walk
     # The pin is held so that nobody can close the buffer while the loop runs.
     _pin = arena.pin
-    walk.options = options
-    walk.level = 0
-    walk.unpaid = 8 * 1024 * 1024
-    walk.absent = NULL
-    bound_walk(arena, &walk)
+    start_walk(arena, options, &walk)
     return struct_to_dict(info, arena, struct, &walk)
 
 
@@ -210,20 +206,20 @@ cdef list to_list(ListInfo info, Arena arena, ListRef* items, int options):
     """A list of everything in a list, made in one go."""
     cdef Walk walk
     _pin = arena.pin
-    walk.options = options
-    walk.level = 0
-    walk.unpaid = 8 * 1024 * 1024
-    walk.absent = NULL
-    bound_walk(arena, &walk)
+    start_walk(arena, options, &walk)
     return list_to_objects(info, arena, items, &walk)
 
 
-cdef int bound_walk(Arena arena, Walk* walk) except -1:
-    """Bound the words that one conversion reads by those that there are.
+cdef int start_walk(Arena arena, int options, Walk* walk) except -1:
+    """Begin a conversion, and bound the words that it reads by those that there are.
 
     The traversal limit alone lets a hundred bytes, shared often, become a gigabyte of dicts.
     An explicit limit is what the caller wants, and a builder's objects are its own.
     """
+    walk.options = options
+    walk.level = 0
+    walk.unpaid = 8 * 1024 * 1024
+    walk.absent = NULL
     walk.arena = <PyObject*>arena
     walk.most = max(<int64_t>message_words(arena), <int64_t>MAX_SHARED_WORDS)
     if isinstance(arena, BuilderArena) or arena.first.id & ARENA_STRICT:
