@@ -34,7 +34,7 @@ DEFAULT_LIMIT_WORDS = 8 * 1024 * 1024
 UNLIMITED_WORDS = (1 << 61) - 1
 CHUNK, MAX_CHUNK = 1 << 16, 1 << 24
 
-# `Any` for files: whatever has read, readinto, recv or recv_into will do, and so will a path.
+# `Any` for files: whatever has read or recv, write or sendall; a descriptor; a path.
 
 
 def _limit_words(limit: int | None) -> int:

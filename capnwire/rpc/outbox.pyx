@@ -58,7 +58,7 @@ cdef class Outbox:
         cdef size_t capacity = self.capacity
         cdef uint8_t* data
         if size > capacity - self.size:
-            capacity = max(self.size + size, capacity * 2, 4096)
+            capacity = max(self.size + size, capacity * 2, <size_t>4096)
             data = <uint8_t*>realloc(self.data, capacity)
             if data == NULL:
                 raise MemoryError
