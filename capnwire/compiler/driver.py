@@ -14,7 +14,14 @@ from capnwire.compiler.diagnostics import Diagnostic, Reporter
 from capnwire.compiler.ids import random_id
 from capnwire.compiler.names import RECURSIVE, Module, Unit
 from capnwire.compiler.nodes import STREAM_PATH, NodeBuilder
-from capnwire.compiler.order import NodeTable, brand_ids, mentioned_ids, source_info_order, type_ids
+from capnwire.compiler.order import (
+    NodeTable,
+    mentioned_ids,
+    method_ids,
+    source_info_order,
+    superclass_ids,
+    type_ids,
+)
 from capnwire.compiler.parser import parse_file
 from capnwire.compiler.syntax import Declaration, Expression, Name, Ordinal, Source
 from capnwire.compiler.values import ValueSource
@@ -309,14 +316,9 @@ def _dependencies(node: Node) -> Iterator[int]:
         for enumerant in body.enumerants:
             yield from _annotation_ids(enumerant.annotations)
     elif isinstance(body, InterfaceBody):
-        for base in body.superclasses:
-            yield base.id
-            yield from brand_ids(base.brand)
+        yield from superclass_ids(body)
         for method in body.methods:
-            yield method.param_struct_type
-            yield from brand_ids(method.param_brand)
-            yield method.result_struct_type
-            yield from brand_ids(method.result_brand)
+            yield from method_ids(method)
             yield from _annotation_ids(method.annotations)
     else:
         yield from mentioned_ids(node)

@@ -14,6 +14,7 @@ from capnwire.schema.model import (
     Brand,
     ConstBody,
     InterfaceBody,
+    Method,
     Node,
     SourceInfo,
     StructBody,
@@ -43,6 +44,21 @@ def brand_ids(brand: Brand | None) -> Iterator[int]:
                 yield from type_ids(binding.type)
 
 
+def superclass_ids(body: InterfaceBody) -> Iterator[int]:
+    """The ids that an interface's list of superclasses mentions."""
+    for base in body.superclasses:
+        yield base.id
+        yield from brand_ids(base.brand)
+
+
+def method_ids(method: Method) -> Iterator[int]:
+    """The ids that a method mentions, its annotations aside."""
+    yield method.param_struct_type
+    yield from brand_ids(method.param_brand)
+    yield method.result_struct_type
+    yield from brand_ids(method.result_brand)
+
+
 def mentioned_ids(node: Node) -> Iterator[int]:
     """The ids that a node mentions, in the order in which it does."""
     body = node.body
@@ -55,14 +71,9 @@ def mentioned_ids(node: Node) -> Iterator[int]:
         if body.is_group:
             yield node.scope_id
     elif isinstance(body, InterfaceBody):
-        for base in body.superclasses:
-            yield base.id
-            yield from brand_ids(base.brand)
+        yield from superclass_ids(body)
         for method in body.methods:
-            yield method.param_struct_type
-            yield from brand_ids(method.param_brand)
-            yield method.result_struct_type
-            yield from brand_ids(method.result_brand)
+            yield from method_ids(method)
     elif isinstance(body, (ConstBody, AnnotationBody)):
         yield from type_ids(body.type)
 

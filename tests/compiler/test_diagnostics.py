@@ -89,7 +89,8 @@ def test_messages_about_a_questionable_file_are_those_of_the_reference(
 
 # Texts that need other files, which are beside them.
 WITH_FILES = {
-    "embed of a wrong type": 'const a :List(Int8) = embed "t.txt"; const b :Int8 = embed "t.txt";',
+    "embed that is not there": 'const a :Text = embed "absent"; '
+    'struct A { a @0 :Data = embed ""; }',
     "embed of a wrong type": 'const a :List(Int8) = embed "t.txt"; '
     'const b :Int8 = embed "t.txt";',
     "embed that is no message": 'const a :A = embed "t.txt"; struct A { b @0 :A = embed "t.txt"; '
