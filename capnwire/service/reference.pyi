@@ -25,7 +25,11 @@ class Runtime:
         """Let `work()` run soon, not within the caller."""
 
     def run_ready(self) -> None:
-        """Run what is ready; what that makes ready runs too."""
+        """Run what is ready now; what that makes ready waits for the next time."""
+
+    @property
+    def has_ready(self) -> bool:
+        """Whether something waits to be run."""
 
     def wake(self) -> None:
         """See to it that `run_ready()` is called soon."""

@@ -56,12 +56,13 @@ cdef class Runtime:
         self.later(work)
 
     def run_ready(self):
-        """Run what is ready; what that makes ready runs too."""
+        """Run what is ready now; what that makes ready waits for the next time."""
         if self.draining:
             return
         self.draining = True
         try:
-            while self.ready:
+            # Not until it is empty: objects that call one another would keep the loop for ever.
+            for _ in range(len(self.ready)):
                 work = self.ready.popleft()
                 try:
                     work()
@@ -71,6 +72,11 @@ cdef class Runtime:
             self.draining = False
             if self.ready:
                 self.wake()
+
+    @property
+    def has_ready(self):
+        """Whether something waits to be run."""
+        return bool(self.ready)
 
     def wake(self):
         """See to it that `run_ready()` is called soon."""

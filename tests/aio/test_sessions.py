@@ -582,6 +582,29 @@ def test_local_objects_are_called_without_a_connection() -> None:
     run(main())
 
 
+def test_objects_that_call_one_another_leave_the_loop_its_turns() -> None:
+    from capnwire.service.client import client_for, reference_behind
+
+    class Turning(SCHEMA.Operation.Server):
+        other: Any = None
+
+        def run(self, value: int) -> int:
+            if self.other is not None:
+                self.other.run(value)
+            return value
+
+    async def main() -> None:
+        one, two = Turning(), Turning()
+        clients = [client_for(SCHEMA.Operation, reference_behind(item)) for item in (one, two)]
+        one.other, two.other = clients[1], clients[0]
+        assert (await clients[0].run(1)).value == 1
+        for _ in range(5):
+            await asyncio.sleep(0)
+        one.other = two.other = None
+
+    run(main())
+
+
 def test_many_sessions_and_loops_live_in_one_process() -> None:
     results: list[int] = []
 

@@ -132,6 +132,12 @@ class StepRuntime(Runtime):
     def report(self, error: BaseException, text: str) -> None:
         self.errors.append(error)
 
+    def run_ready(self) -> None:
+        """Run until nothing is ready any more."""
+        super().run_ready()
+        while self.has_ready:
+            super().run_ready()
+
     def future(self) -> Reply:
         return Reply()
 
