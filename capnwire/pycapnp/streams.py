@@ -102,6 +102,41 @@ async def run(coro: Awaitable[Any]) -> Any:
 class _AsyncIoStream(asyncio.BufferedProtocol):
     """A connected stream, for messages or for calls."""
 
+    @staticmethod
+    async def create_connection(
+        host: str | None = None, port: Any = None, **kwargs: Any
+    ) -> _AsyncIoStream:
+        """A stream connected over TCP, TLS (`ssl=`) or a given socket (`sock=`)."""
+        loop = current_loop().loop
+        made: _AsyncIoStream
+        _, made = await loop.create_connection(_AsyncIoStream, host, port, **kwargs)
+        return made
+
+    @staticmethod
+    async def create_unix_connection(path: Any = None, **kwargs: Any) -> _AsyncIoStream:
+        """A stream connected to a Unix socket."""
+        loop = current_loop().loop
+        made: _AsyncIoStream
+        _, made = await loop.create_unix_connection(_AsyncIoStream, path, **kwargs)
+        return made
+
+    @staticmethod
+    async def create_server(
+        callback: Callable[[_AsyncIoStream], Any], host: Any = None, port: Any = None,
+        **kwargs: Any,
+    ) -> Any:
+        """An asyncio server; `callback(stream)` runs for each connection, as a task if async."""
+        kj = current_loop()
+        return await kj.loop.create_server(_acceptor(kj, callback), host, port, **kwargs)
+
+    @staticmethod
+    async def create_unix_server(
+        callback: Callable[[_AsyncIoStream], Any], path: Any = None, **kwargs: Any
+    ) -> Any:
+        """As `create_server`, at a Unix socket."""
+        kj = current_loop()
+        return await kj.loop.create_unix_server(_acceptor(kj, callback), path, **kwargs)
+
     def __init__(self, connected: Callable[[_AsyncIoStream], None] | None = None) -> None:
         self._kj = current_loop()
         self._connected = connected
@@ -236,43 +271,7 @@ class _AsyncIoStream(asyncio.BufferedProtocol):
             await writer
 
 
-class AsyncIoStream:
-    """Connections and servers, with the arguments of asyncio's own functions."""
-
-    @staticmethod
-    async def create_connection(
-        host: str | None = None, port: Any = None, **kwargs: Any
-    ) -> _AsyncIoStream:
-        """A stream connected over TCP, TLS (`ssl=`) or a given socket (`sock=`)."""
-        loop = current_loop().loop
-        made: _AsyncIoStream
-        _, made = await loop.create_connection(_AsyncIoStream, host, port, **kwargs)
-        return made
-
-    @staticmethod
-    async def create_unix_connection(path: Any = None, **kwargs: Any) -> _AsyncIoStream:
-        """A stream connected to a Unix socket."""
-        loop = current_loop().loop
-        made: _AsyncIoStream
-        _, made = await loop.create_unix_connection(_AsyncIoStream, path, **kwargs)
-        return made
-
-    @staticmethod
-    async def create_server(
-        callback: Callable[[_AsyncIoStream], Any], host: Any = None, port: Any = None,
-        **kwargs: Any,
-    ) -> Any:
-        """An asyncio server; `callback(stream)` runs for each connection, as a task if async."""
-        kj = current_loop()
-        return await kj.loop.create_server(_acceptor(kj, callback), host, port, **kwargs)
-
-    @staticmethod
-    async def create_unix_server(
-        callback: Callable[[_AsyncIoStream], Any], path: Any = None, **kwargs: Any
-    ) -> Any:
-        """As `create_server`, at a Unix socket."""
-        kj = current_loop()
-        return await kj.loop.create_unix_server(_acceptor(kj, callback), path, **kwargs)
+AsyncIoStream = _AsyncIoStream
 
 
 def _acceptor(
