@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.pycapnp.processes import environment
+
 PROBES = Path(__file__).with_name("probes.py")
 
 # Where the drop-in answers otherwise, and why.
@@ -30,7 +32,7 @@ BETTER = {
 def answers(which: str) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, "-W", "ignore", str(PROBES), which], capture_output=True, timeout=120,
-        check=False, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        check=False, env=environment(of_pycapnp=which == "pycapnp"),
     )
     assert done.returncode == 0, done.stderr.decode()
     found: dict[str, Any] = json.loads(done.stdout)

@@ -1,12 +1,13 @@
 """What outside code reaches: names, modules, the import hook, old pickles."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.pycapnp.processes import environment
 
 DATA = Path(__file__).parent / "data" / "kinds.capnp"
 
@@ -62,7 +63,7 @@ def test_types_and_versions(capnp: Any) -> None:
 def python(program: str, *arguments: str, cwd: Path | None = None) -> str:
     done = subprocess.run(
         [sys.executable, "-c", program, *arguments], capture_output=True, cwd=cwd, check=False,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}, timeout=60,
+        env=environment(of_pycapnp="capnwire" not in program), timeout=60,
     )
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode().strip()

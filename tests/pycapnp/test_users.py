@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.pycapnp.processes import environment
+
 USERS = Path(__file__).parent / "users"
 PROGRAMS = sorted(path.stem for path in USERS.glob("*.py") if path.stem != "run")
 
@@ -20,7 +22,7 @@ def run(which: str, program: str) -> Any:
     done = subprocess.run(
         [sys.executable, str(USERS / "run.py"), which, program, "1"],
         capture_output=True, timeout=120, check=False,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        env=environment(of_pycapnp=which == "pycapnp"),
     )
     assert done.returncode == 0, done.stderr.decode()
     return json.loads(done.stdout)["result"]
