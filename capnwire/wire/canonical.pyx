@@ -8,7 +8,7 @@ from libc.stdlib cimport free
 from libc.string cimport memcmp
 
 from capnwire.wire.arena cimport Arena, Pin, Segment, capabilities_of, pin_of
-from capnwire.wire.copy cimport Stack, capability_index, depth_below, kind_behind, push
+from capnwire.wire.copy cimport Stack, capability_index, depth_below, kind_behind, push, take_words, words_allowed
 from capnwire.wire.memory cimport load64
 from capnwire.wire.pointer cimport (
     data_words_of, element_bits, element_size_of, kind_of, list_count_of, list_words, offset_of,
@@ -169,6 +169,8 @@ cdef bint drain_pairs(Arena left_arena, Arena right_arena, Stack* stack) except 
     cdef PairFrame* frame
     cdef PairFrame now
     cdef bint left_null, right_null
+    # Equal trees have no more pointers than either message has words.
+    cdef uint64_t left = min(words_allowed(left_arena), words_allowed(right_arena))
     while stack.count:
         frame = <PairFrame*>stack.frames + (stack.count - 1)
         if frame.pointer >= max(frame.left.pointers, frame.right.pointers):
@@ -191,6 +193,7 @@ cdef bint drain_pairs(Arena left_arena, Arena right_arena, Stack* stack) except 
         frame.pointer += 1
         if left_null:
             continue
+        take_words(&left, 1)
         now = frame[0]
         if now.elements == 1 and now.pointer == max(now.left.pointers, now.right.pointers):
             stack.count -= 1

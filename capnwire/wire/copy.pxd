@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from capnwire.wire.arena cimport ARENA_COUNT_MASK, Arena, BuilderArena, Segment
 from capnwire.wire.reader cimport ListRef, StructRef
-from capnwire.wire.units cimport word_t
+from capnwire.wire.units cimport word_t, words_t
 
 
 cdef enum:
@@ -38,6 +38,8 @@ cdef bytes canonical_struct(Arena arena, StructRef* struct)
 cdef bytes canonical_list(Arena arena, ListRef* list)
 cdef int64_t count_traversal(Arena arena, uint64_t cap) except -2
 cdef uint64_t message_words(Arena arena) noexcept
+cdef uint64_t words_allowed(Arena arena) noexcept
+cdef int take_words(uint64_t* left, words_t words) except -1
 
 # What the walks share; canonical.pyx uses it too.
 cdef void* push(Stack* stack, size_t frame_bytes) except NULL

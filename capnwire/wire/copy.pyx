@@ -11,8 +11,8 @@ from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy
 
 from capnwire.wire.arena cimport (
-    Arena, BuilderArena, Segment, budget_spent, capability_for_copy, new_builder_arena,
-    nesting_limit_of, segment_at, segment_count,
+    ARENA_COUNT_MASK, UNLIMITED, Arena, BuilderArena, Segment, budget_spent,
+    capability_for_copy, nesting_limit_of, new_builder_arena, segment_at, segment_count,
 )
 from capnwire.wire.builder cimport allocate
 from capnwire.wire.memory cimport load64, store64
@@ -100,6 +100,26 @@ cdef struct CopyFrame:
 cdef struct CopyWalk:
     Stack stack
     bint canonical           # drop trailing zero words and null pointers; refuse capabilities
+    uint64_t left            # words that may still be copied: see words_allowed
+
+
+cdef uint64_t words_allowed(Arena arena) noexcept:
+    """What a walk through an arena may meet at most, in words.
+
+    A reader's budget and nesting bound it.  A builder has neither: its objects form a tree, which
+    cannot have more words than the message, unless somebody wrote into the memory of the segments
+    that an allocator of theirs gave.
+    """
+    if arena.first.id & ARENA_COUNT_MASK:
+        return <uint64_t>UNLIMITED
+    return message_words(arena) + 1
+
+
+cdef int take_words(uint64_t* left, words_t words) except -1:
+    if words > left[0]:
+        raise PointerError("the objects of this message form no tree: its memory was written over")
+    left[0] -= words
+    return 0
 
 
 cdef uint32_t trimmed_words(const uint8_t* data, uint32_t bits) noexcept nogil:
@@ -141,6 +161,7 @@ cdef int place_struct(
         # Not null: an empty struct stays apart from no struct (encoding.md, 1.1).
         store64(place, with_offset(0, -1))
         return 0
+    take_words(&walk.left, words + pointers)
     copied = allocate(target, &segment, &place, words + pointers, struct_shape(words, pointers))
     size = min(<size_t>words * 8, <size_t>(struct.bits >> 3))
     if size:
@@ -176,6 +197,7 @@ cdef int place_list(
     if list.element_size == SIZE_COMPOSITE:
         return place_struct_list(target, segment, place, list, depth, walk)
     words = list_words(list.element_size, list.count)
+    take_words(&walk.left, words)
     copied = allocate(
         target, &segment, &place, words, list_shape(list.element_size, list.count)
     )
@@ -211,6 +233,7 @@ cdef int place_struct_list(
     if walk.canonical:
         common_size(list, &data_words, &pointers)
     words = <words_t>list.count * (data_words + pointers)
+    take_words(&walk.left, words + 1)
     copied = allocate(
         target, &segment, &place, words + 1, list_shape(SIZE_COMPOSITE, <uint32_t>words)
     )
@@ -349,7 +372,7 @@ cdef int copy_struct(
     Raises:
         PointerError, LimitError: the source is malformed, too deep or too large.
     """
-    cdef CopyWalk walk = CopyWalk(Stack(NULL, 0, 0), False)
+    cdef CopyWalk walk = CopyWalk(Stack(NULL, 0, 0), False, words_allowed(source))
     _pin = source.pin             # held, as an allocator may run code that closes the source
     place_struct(target, segment, place, struct, depth_below(source, struct.depth), &walk)
     return copy_below(target, place, source, &walk)
@@ -359,7 +382,7 @@ cdef int copy_list(
     BuilderArena target, Segment* segment, uint8_t* place, Arena source, ListRef* list
 ) except -1:
     """Deep copy of a list, in its wire layout, to the null pointer at `place`."""
-    cdef CopyWalk walk = CopyWalk(Stack(NULL, 0, 0), False)
+    cdef CopyWalk walk = CopyWalk(Stack(NULL, 0, 0), False, words_allowed(source))
     _pin = source.pin
     place_list(target, segment, place, list, depth_below(source, list.depth), &walk)
     return copy_below(target, place, source, &walk)
@@ -370,7 +393,7 @@ cdef int copy_pointer(
     const uint8_t* source_place, uint32_t depth,
 ) except -1:
     """Deep copy of whatever a pointer names to the null pointer at `place`; null gives null."""
-    cdef CopyWalk walk = CopyWalk(Stack(NULL, 0, 0), False)
+    cdef CopyWalk walk = CopyWalk(Stack(NULL, 0, 0), False, words_allowed(source))
     _pin = source.pin
     if load64(source_place) == 0:
         store64(place, 0)
@@ -391,7 +414,7 @@ cdef bytes canonical_struct(Arena arena, StructRef* struct):
         EncodeError: there are capabilities in it.
         PointerError, LimitError: it is malformed, too deep or too large.
     """
-    cdef CopyWalk walk = CopyWalk(Stack(NULL, 0, 0), True)
+    cdef CopyWalk walk = CopyWalk(Stack(NULL, 0, 0), True, words_allowed(arena))
     cdef uint64_t words = 0, capabilities = 0
     cdef BuilderArena target
     _pin = arena.pin
@@ -406,8 +429,8 @@ cdef bytes canonical_struct(Arena arena, StructRef* struct):
 
 cdef bytes canonical_list(Arena arena, ListRef* list):
     """The canonical bytes of a message whose root is this list; see `canonical_struct`."""
-    cdef CopyWalk walk = CopyWalk(Stack(NULL, 0, 0), True)
-    cdef SizeWalk size = SizeWalk(Stack(NULL, 0, 0), 0, 0)
+    cdef CopyWalk walk = CopyWalk(Stack(NULL, 0, 0), True, words_allowed(arena))
+    cdef SizeWalk size = SizeWalk(Stack(NULL, 0, 0), 0, 0, words_allowed(arena))
     cdef BuilderArena target
     _pin = arena.pin
     measure_list(list, depth_below(arena, list.depth), &size)
@@ -447,6 +470,7 @@ cdef struct SizeWalk:
     Stack stack
     uint64_t words
     uint64_t capabilities
+    uint64_t left            # words that may still be met
 
 
 cdef enum:
@@ -472,7 +496,9 @@ cdef int read_list_unamplified(
 
 cdef int measure_struct(StructRef* struct, uint32_t depth, SizeWalk* walk) except -1:
     cdef SizeFrame* frame
-    walk.words += ((struct.bits + 63) >> 6) + struct.pointers
+    cdef words_t words = ((struct.bits + 63) >> 6) + struct.pointers
+    take_words(&walk.left, words)
+    walk.words += words
     if struct.pointers:
         frame = <SizeFrame*>push(&walk.stack, sizeof(SizeFrame))
         frame.segment = struct.segment
@@ -485,11 +511,14 @@ cdef int measure_struct(StructRef* struct, uint32_t depth, SizeWalk* walk) excep
 
 cdef int measure_list(ListRef* list, uint32_t depth, SizeWalk* walk) except -1:
     cdef SizeFrame* frame
+    cdef words_t words
     if list.element_size == SIZE_COMPOSITE:
         # What a copy takes: surplus words behind the last element are not counted.
-        walk.words += 1 + <words_t>list.count * (list.step >> 6)
+        words = 1 + <words_t>list.count * (list.step >> 6)
     else:
-        walk.words += list_words(list.element_size, list.count)
+        words = list_words(list.element_size, list.count)
+    take_words(&walk.left, words)
+    walk.words += words
     if list.pointers and list.count:
         frame = <SizeFrame*>push(&walk.stack, sizeof(SizeFrame))
         frame.segment = list.segment
@@ -552,7 +581,7 @@ cdef int total_size(
     Raises:
         PointerError, LimitError: it is malformed, too deep or too large.
     """
-    cdef SizeWalk walk = SizeWalk(Stack(NULL, 0, 0), 0, 0)
+    cdef SizeWalk walk = SizeWalk(Stack(NULL, 0, 0), 0, 0, words_allowed(arena))
     measure_struct(struct, depth_below(arena, struct.depth), &walk)
     measure(arena, &walk)
     words[0] = walk.words
