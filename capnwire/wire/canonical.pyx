@@ -8,7 +8,9 @@ from libc.stdlib cimport free
 from libc.string cimport memcmp
 
 from capnwire.wire.arena cimport Arena, Pin, Segment, capabilities_of, pin_of
-from capnwire.wire.copy cimport Stack, capability_index, depth_below, kind_behind, push, take_words, words_allowed
+from capnwire.wire.copy cimport (
+    Stack, capability_index, depth_below, kind_behind, push, take_words, words_allowed,
+)
 from capnwire.wire.memory cimport load64
 from capnwire.wire.pointer cimport (
     data_words_of, element_bits, element_size_of, kind_of, list_count_of, list_words, offset_of,
