@@ -23,10 +23,10 @@ REFUSED: list[tuple[str, str, Any, str]] = [
     ("Tree", "left", 5, "Tree.left: a struct Tree or a mapping is wanted, not int 5"),
     ("Tree", "children", 5, "Tree.children: a sequence is wanted, not int 5"),
     ("Anything", "anyStruct", "x", "Anything.anyStruct: a struct is wanted, not str 'x'"),
-    ("Anything", "any", {}, "Anything.any: a struct, list, str, buffer or capability is wanted, "
-     "not dict {}"),
-    ("Anything", "service", 5, "Anything.service: a capability or an instance of a server class "
-     "is wanted, not int"),
+    ("Anything", "any", {}, ("Anything.any: a struct, list, str, buffer or capability is wanted, "
+     "not dict {}")),
+    ("Anything", "service", 5, ("Anything.service: a capability or an instance of a server class "
+     "is wanted, not int")),
     ("Anything", "anyList", 1.5, "Anything.anyList: a list is wanted, not float 1.5"),
 ]
 
@@ -96,8 +96,8 @@ def test_the_field_within_a_nested_value_is_the_one_named(ours: Any) -> None:
         ("rows", [[1], [2, "x"]],
          "Lists.rows[1][1]: an integer from -32768 to 32767 is wanted, not str 'x'"),
         ("deep", [[["a"], 5]], "Lists.deep[0][1]: a sequence is wanted, not int 5"),
-        ("points", [None], "Lists.points[0]: a struct Point or a mapping is wanted, "
-         "not NoneType None"),
+        ("points", [None], ("Lists.points[0]: a struct Point or a mapping is wanted, "
+         "not NoneType None")),
     ],
 )
 def test_a_refused_element_is_named(ours: Any, field: str, value: Any, text: str) -> None:

@@ -122,7 +122,7 @@ def test_a_refused_element_leaves_the_list_as_it_was(ours: Any, field: str, valu
 @pytest.mark.parametrize("field", ["int8s", "texts", "points"])
 def test_a_list_replaced_while_it_is_iterated_is_stale(ours: Any, field: str) -> None:
     message = ours.Lists.new_message(**{field: VALUES[field]})
-    with pytest.raises(EncodeError, match="stale"):  # noqa: PT012
+    with pytest.raises(EncodeError, match="stale"):
         for item in message[field]:
             if field == "points":
                 item.to_dict()
