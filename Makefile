@@ -128,7 +128,7 @@ sanitize: build $(VENV)/installed-test
 	cd $(SANITIZED) && CAPNWIRE_SANITIZE=address,undefined $(abspath $(PY)) setup.py --quiet build_ext --inplace --parallel $(JOBS)
 	cd $(SANITIZED) && env \
 		LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
-		ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
+		ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:quarantine_size_mb=64 \
 		UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
 		PYTHONMALLOC=malloc PYTHONPATH=. CAPNWIRE_SANITIZED=1 CAPNWIRE_PEERS=$(abspath build/peers) \
 		$(abspath $(PY)) -m pytest -p no:cacheprovider --capture=sys -m "not package and not slow and not network" $(SANITIZE_ARGS)

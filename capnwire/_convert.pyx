@@ -33,6 +33,7 @@ from capnwire.errors import LimitError
 cdef enum:
     NO_DEPTH_LIMIT = 0xFFFF
     MAX_LEVELS = 1000            # of nested dicts and lists in one conversion: C stack
+    MAX_UNPAID = 0x800000        # words worth of objects that no byte pays for
     MAX_SHARED_WORDS = 0x100000  # read in one conversion, however few the message has
     MAX_PRINTED_WORDS = 0x40000
     MAX_ABSENT_DEPTH = 64        # of absent structs within absent structs
@@ -218,10 +219,11 @@ cdef int start_walk(Arena arena, int options, Walk* walk) except -1:
     """
     walk.options = options
     walk.level = 0
-    walk.unpaid = 8 * 1024 * 1024
+    walk.unpaid = MAX_UNPAID
     walk.absent = NULL
     walk.arena = <PyObject*>arena
-    walk.most = max(<int64_t>message_words(arena), <int64_t>MAX_SHARED_WORDS)
+    # The root pointer takes one word and is charged two.
+    walk.most = max(<int64_t>message_words(arena) + 1, <int64_t>MAX_SHARED_WORDS)
     if isinstance(arena, BuilderArena) or arena.first.id & ARENA_STRICT:
         walk.floor = -UNLIMITED
         return 0
@@ -231,7 +233,11 @@ cdef int start_walk(Arena arena, int options, Walk* walk) except -1:
     return 0
 
 
-cdef int too_much_shared(Walk* walk) except -1:
+cdef int too_much_shared(Arena arena, Walk* walk) except -1:
+    """Refuse a message that names too much; other threads may have spent its budget meanwhile."""
+    if count_traversal(arena, walk.most + MAX_UNPAID - walk.unpaid) >= 0:
+        walk.floor = arena.budget - walk.most
+        return 0
     raise LimitError(
         "the number of words that one conversion may read", limit=walk.most, wanted=walk.most + 1
     )
@@ -250,7 +256,7 @@ cdef dict struct_to_dict(StructInfo info, Arena arena, StructRef* struct, Walk* 
     if walk.level >= MAX_LEVELS:
         too_many_levels()
     if arena.budget < walk.floor and <PyObject*>arena == walk.arena:
-        too_much_shared(walk)
+        too_much_shared(arena, walk)
     walk.level += 1
     if info.member_count:
         discriminant = active_member(info, struct.data, struct.bits)
@@ -386,7 +392,7 @@ cdef list list_to_objects(ListInfo info, Arena arena, ListRef* items, Walk* walk
     if walk.level >= MAX_LEVELS:
         too_many_levels()
     if arena.budget < walk.floor and <PyObject*>arena == walk.arena and items.step:
-        too_much_shared(walk)
+        too_much_shared(arena, walk)
     if items.step == 0 and count:
         pay_for_nothing(info, count, walk)
     result = PyList_New(count)

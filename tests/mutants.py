@@ -10,6 +10,7 @@ import faulthandler
 import pickle
 import random
 import struct
+import sys
 import time
 from collections.abc import Callable, Iterator
 from types import ModuleType
@@ -265,7 +266,7 @@ class Examiner:
 
     def examine(self, data: bytes, *, limit: int | None, building: bool) -> None:
         """Everything about one message."""
-        faulthandler.dump_traceback_later(60, exit=True)
+        faulthandler.dump_traceback_later(60, exit=True, file=sys.__stderr__)
         started = time.perf_counter()
         try:
             reader = self.ask(lambda: self.schema.All.from_bytes(data, limit))

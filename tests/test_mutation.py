@@ -9,6 +9,7 @@ import faulthandler
 import io
 import os
 import random
+import sys
 import time
 from collections.abc import Callable
 from types import ModuleType
@@ -180,7 +181,7 @@ def test_changed_code_generator_requests_are_loaded_or_refused(rng: random.Rando
     loaded = 0
     for _ in range(MUTANTS // 20 or 400):
         mutant = mutants.changed(request, rng)
-        faulthandler.dump_traceback_later(60, exit=True)
+        faulthandler.dump_traceback_later(60, exit=True, file=sys.__stderr__)
         started = time.perf_counter()
         try:
             use_all(capnwire.SchemaParser().load(mutant))

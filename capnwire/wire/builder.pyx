@@ -678,8 +678,11 @@ cdef int unseat(Orphan orphan, Segment* segment, uint8_t* seat) except -1:
 cdef word_t orphan_tag(Orphan orphan) except? 0:
     """The pointer that describes an orphan's object, through its far pointer if it has one."""
     cdef word_t pointer = orphan.tag
-    cdef Segment* home = &orphan.segment.head
+    cdef Segment* home
     cdef int64_t at
+    if pointer == 0:
+        return 0
+    home = &orphan.segment.head
     if kind_of(pointer) == KIND_FAR:
         resolve(orphan.arena, &home, home.base, &pointer, &at)
     return pointer
