@@ -115,7 +115,8 @@ def work_on(schema: ModuleType) -> dict[str, Callable[[], object]]:
             lambda: Node.new_message(nodes=[{"text": 5}]),
             lambda: Node.new_message(g={"t": "x", "missing": 1}),
             lambda: reader.g.missing,
-            lambda: setattr(message, "nodes", [{"value": -1}]),
+            # On a message of its own: what was begun and refused stays its dead space.
+            lambda: setattr(Node.new_message(), "nodes", [{"value": -1}]),
             lambda: reader.to_dict()["missing"],
             lambda: Node.read(io.BytesIO(data[:-1])),
             lambda: Node.from_bytes(data, 10).to_dict(),
