@@ -29,7 +29,7 @@ from tests.peers.programs import (
     environment,
     read_outcomes,
 )
-from tests.peers.scenarios import LEFTOVERS, SCENARIOS, limits_of
+from tests.peers.scenarios import LEFTOVERS, PEERS, SCENARIOS, limits_of
 
 ROUNDS = int(os.environ.get("CAPNWIRE_ROUNDS") or 3)
 GRACE_S = 0.3  # for a peer that may wait for ever for what was lost
@@ -38,10 +38,8 @@ HEAVY = ("echo_data", "big_result", "burst", "order", "stream", "relay", "client
 LIGHT = tuple(name for name in SCENARIOS if name not in HEAVY)
 TELLING = ("pipeline", "callback_reentrant", "forward", "late_param_drop", "embargo_resolve")
 
-NATIVE = ("cpp13", "cpp09", "rust", "go")
 slow_peers = [
-    *NATIVE,
-    pytest.param("pycapnp", marks=pytest.mark.slow),
+    pytest.param(name, marks=[pytest.mark.slow] if name == "pycapnp" else []) for name in PEERS
 ]
 
 
@@ -244,8 +242,15 @@ def test_a_server_killed_at_any_message_ends_our_client_s_calls(server: str, sce
     assert after > 4
 
 
-@pytest.mark.parametrize("scenario", TELLING)
-@pytest.mark.parametrize("client", slow_peers)
+@pytest.mark.parametrize(
+    ("client", "scenario"),
+    [
+        pytest.param(client, scenario, marks=[pytest.mark.slow] if client == "pycapnp" else [])
+        for client in PEERS
+        for scenario in TELLING
+        if scenario not in limits_of(client, "capnwire")
+    ],
+)
 def test_a_client_killed_at_any_message_leaves_nothing_in_our_server(
     client: str, scenario: str
 ) -> None:
