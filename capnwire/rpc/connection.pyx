@@ -131,12 +131,16 @@ cdef class Question(Outcome):
         return 0
 
     cdef int cancel(self) except -1:
+        if not self.registered:
+            return Outcome.cancel(self)
         if self.state != PENDING or self.cancelled:
             return 0
         self.cancelled = True
-        if self.source is not None:
-            self.source.source_unwanted(self)
         return self.maybe_finish()
+
+    cdef int leave(self) except -1:
+        # Capabilities of the results may still be wanted.
+        return self.maybe_finish() if self.registered else Outcome.leave(self)
 
     cdef int maybe_finish(self) except -1:
         """Send Finish when it is due: nothing here can use the answer any more."""
@@ -146,17 +150,19 @@ cdef class Question(Outcome):
             if self.tail_ended and self.holders == 0:
                 return self.finish(not self.has_returned)
             return 0
-        if not self.has_returned:
-            if self.holders == 0 and (
-                self.cancelled or (self.reply is None and not self.sinks)
-            ):
-                return self.finish(True)
-            return 0
-        if self.no_finish:
+        if self.has_returned and self.no_finish:
             return self.connection.forget_question(self)
-        if self.state != PENDING and self.holders == 0:
-            return self.finish(False)
-        return 0
+        if self.holders:
+            return 0
+        if self.state != PENDING:
+            return self.finish(not self.has_returned)
+        if self.reply is not None or self.sinks:
+            if not self.cancelled:
+                return 0
+        if self.source is not None:      # an answer of ours, by `takeFromOtherQuestion`
+            source, self.source = self.source, None
+            (<Outcome>source).source_unwanted(self)
+        return self.finish(True)
 
     cdef int finish(self, bint release_results) except -1:
         self.finish_sent = True

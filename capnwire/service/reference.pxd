@@ -72,6 +72,7 @@ cdef class Outcome:
     cdef int settled(self) except -1
     cdef int tell(self) except -1
     cdef int follow(self, Outcome source) except -1
+    cdef int leave(self) except -1
     cdef Reference pipeline(self, bytes path)
     cdef int cancel(self) except -1
     cdef int source_unwanted(self, Outcome sink) except -1

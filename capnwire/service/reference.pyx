@@ -162,9 +162,11 @@ cdef class Outcome:
         if self.pipelined is not None:
             for path, promise in list(self.pipelined.items()):
                 (<Promise>promise).resolve(source.pipeline(path))
-        if self.cancelled:
-            source.source_unwanted(self)
-        return 0
+        return self.leave() if self.cancelled else 0
+
+    cdef int leave(self) except -1:
+        """Follow no more: this outcome is not wanted."""
+        return self.source.source_unwanted(self)
 
     cdef Reference pipeline(self, bytes path):
         """The capability at `path` (16-bit pointer indices) in the results, known or not."""
@@ -194,7 +196,7 @@ cdef class Outcome:
             return 0
         self.cancelled = True
         if self.source is not None:
-            return self.source.source_unwanted(self)
+            return self.leave()
         if self.task is not None:
             self.task.cancel()
         return 0

@@ -570,6 +570,18 @@ def test_results_kept_for_the_peer_s_question_are_taken_by_ours(talker: Talker) 
     assert "return 1 results n=40 no finish" in said
 
 
+def test_a_cancelled_call_that_waits_for_an_answer_of_ours_stops_it(talker: Talker) -> None:
+    talker.say(call(0, 0, "hold", [("senderHosted", 5)], cap=pointer(0)))
+    talker.say(call(1, 0, "callHeld", n=4))
+    talker.say(call(2, 0, "blockThenCap", to="yourself"))
+    said = talker.say(returns(0, which="takeFromOtherQuestion", other=2))
+    assert said == ["return 2 resultsSentElsewhere"]
+    assert talker.say(finish(1, workaround=True)) == ["return 1 canceled", "finish 0 release"]
+    assert talker.state.notes == [1000, 9999], "the method got its cancellation"
+    talker.say(finish(2))
+    assert talker.end.tables()["questions"] == talker.end.tables()["answers"] == []
+
+
 def test_results_kept_for_the_peer_that_it_finishes_are_sent_elsewhere(talker: Talker) -> None:
     talker.say(call(2, 0, "echo", to="yourself", n=40))
     assert talker.say(finish(2)) == ["return 2 resultsSentElsewhere"]

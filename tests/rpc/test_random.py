@@ -201,5 +201,34 @@ class CutOff(TwoVats):
         assert not self.net.runtime.errors
 
 
+@pytest.mark.parametrize("cancelled_first", [True, False])
+def test_a_cancelled_call_whose_results_are_one_of_our_own_answers_is_finished(
+    cancelled_first: bool,
+) -> None:
+    """Its pipelined capability is held on: b passes the call back to a, where it waits."""
+    net = Network(["ab"])
+    far = net["a"].to("b")
+    own = far.same(net["a"].new())
+    promise = own.pipeline.cap.getPromise()
+    last = promise.pipeline.cap.same(net["a"].new())
+    held = last.pipeline.cap
+    if cancelled_first:
+        last.cancel()
+    net.settle()
+    assert net["a"].ends["b"].tables()["answers"], "the call has come back"
+    last.cancel()
+    late = held.echo(5)
+    net["a"].state.open(0)
+    net.settle()
+    assert late.result().n == 5, "the capability of the results still works"
+    assert net["a"].state.notes == [5]
+    del far, own, promise, last, held, late
+    net["a"].state.child = None
+    gc.collect()
+    net.settle()
+    for name, other in ("ab", "ba"):
+        assert not any(net[name].ends[other].tables().values())
+
+
 TestTwoVats = TwoVats.TestCase
 TestCutOff = CutOff.TestCase
