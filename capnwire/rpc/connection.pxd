@@ -138,6 +138,7 @@ cdef class Connection:
     cdef bint pipeline_only_ignored  # the peer returns what need not be returned
     cdef readonly bint draining
     cdef uint64_t message_words
+    cdef object nesting_limit        # of what arrives; None: the default
     cdef uint32_t call_limit
     cdef uint64_t byte_limit
     cdef uint32_t export_limit

@@ -35,6 +35,7 @@ class Connection:
         tail_calls: bool | None = None, message_words: int = 8388608, call_limit: int = 10_000,
         byte_limit: int = 268435456, export_limit: int = 1_000_000,
         import_limit: int = 1_000_000, send_traces: bool = False,
+        nesting_limit: int | None = None,
     ) -> Connection: ...
     @property
     def runtime(self) -> Runtime: ...

@@ -424,7 +424,7 @@ cdef class Connection:
     def __cinit__(
         self, Runtime runtime, owner, *, bootstrap=None, peer=None, tail_calls=None,
         message_words=8 * 1024 * 1024, call_limit=10_000, byte_limit=256 * 1024 * 1024,
-        export_limit=1_000_000, import_limit=1_000_000, send_traces=False,
+        export_limit=1_000_000, import_limit=1_000_000, send_traces=False, nesting_limit=None,
     ):
         self.runtime, self.owner, self.peer = runtime, owner, peer
         self.bootstrap_source, self.tail_calls = bootstrap, tail_calls
@@ -441,7 +441,7 @@ cdef class Connection:
         self.due = []
         self.message_words, self.byte_limit = message_words, byte_limit
         self.call_limit, self.export_limit = call_limit, export_limit
-        self.import_limit = import_limit
+        self.import_limit, self.nesting_limit = import_limit, nesting_limit
 
     # ------------------------------------------------------------ what the session calls
 

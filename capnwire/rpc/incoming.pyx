@@ -45,8 +45,8 @@ cdef int handle(Connection connection, bytes message) except -1:
     cdef StructRef root, body
     cdef uint16_t kind
     cdef Arena arena = open_framed(
-        message, <const uint8_t*>PyBytes_AS_STRING(message), PyBytes_GET_SIZE(message), None, None,
-        &used,
+        message, <const uint8_t*>PyBytes_AS_STRING(message), PyBytes_GET_SIZE(message), None,
+        connection.nesting_limit, &used,
     )
     if arena.first.words < 1 or load64(arena.first.base) == 0:
         raise protocol_error(UNIMPLEMENTED_KIND)
