@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from capnwire._info import EnumInfo, InterfaceInfo, StructInfo
 from capnwire.pycapnp import _values
 from capnwire.pycapnp._face import FACE
-from capnwire.schema.registry import Registry
+from capnwire.schema.registry import ANY, Registry
 
 if TYPE_CHECKING:
-    from capnwire.schema.model import Node
+    from capnwire.schema.model import Node, Type
+    from capnwire.schema.registry import BrandKey, TypeKey
 
 __all__ = ["DropInRegistry", "schema_nodes"]
 
@@ -19,6 +20,11 @@ class DropInRegistry(Registry):
     """Nodes of one parser; two registries never share a type."""
 
     face = FACE
+
+    def close(self, type: Type, brand: BrandKey) -> TypeKey:
+        """As the base class; a Capability, AnyStruct or AnyList is any AnyPointer."""
+        key = super().close(type, brand)
+        return ANY if key[0] in ("capability", "anyStruct", "anyList") else key
 
     def module_of(self, info: StructInfo | EnumInfo | InterfaceInfo) -> object:
         """What stands for a declaration: a struct, enum or interface module."""

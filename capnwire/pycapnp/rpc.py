@@ -10,10 +10,12 @@ import inspect
 import traceback
 from typing import TYPE_CHECKING, Any
 
-from capnwire._info import InterfaceInfo
+from capnwire._info import InterfaceInfo, StructInfo
 from capnwire.errors import KjException, RemoteError
 from capnwire.pycapnp import _assign, objects
 from capnwire.pycapnp._face import _DynamicStructReader
+from capnwire.pycapnp.registry import DropInRegistry
+from capnwire.pycapnp.schemas import schema_of
 from capnwire.pycapnp.streams import (
     AsyncIoStream,
     _AsyncIoStream,
@@ -28,7 +30,7 @@ from capnwire.pycapnp.streams import (
 from capnwire.service.client import Capability, ClientMethod, client_for, reference_behind
 from capnwire.service.interface import Server as NativeServer
 from capnwire.service.interface import methods_of
-from capnwire.service.reference import broken_reference
+from capnwire.service.reference import broken_reference, cancel_outcome
 from capnwire.service.server import CONTEXT, ServerMethod
 
 if TYPE_CHECKING:
@@ -68,7 +70,7 @@ class _CapabilityClient(Capability):
 
     def cast_as(self, schema: Any) -> Any:
         """The same capability as a client of an interface; nothing is checked."""
-        return client_for(_client_info(_info_of(schema)), self._reference)
+        return client_for(_info_of(schema), self._reference)
 
 
 class _DynamicCapabilityClient(_CapabilityClient):
@@ -82,8 +84,6 @@ class _DynamicCapabilityClient(_CapabilityClient):
     @property
     def schema(self) -> Any:
         """The schema of the interface."""
-        from capnwire.pycapnp.schemas import schema_of
-
         return schema_of(self._info)
 
     def upcast(self, schema: Any) -> Any:
@@ -120,38 +120,34 @@ class _DynamicCapabilityClient(_CapabilityClient):
         return sorted({*super().__dir__(), *self._methods})
 
 
-def _client_info(info: InterfaceInfo) -> InterfaceInfo:
-    """An interface with the class of its clients in place."""
-    if info.client is None:
-        table = methods_of(info)
-        methods: dict[str, Method] = {}
-        for own in table.values():
-            for method in own:
-                methods.setdefault(method.name, method)
-        body = {
-            "__slots__": (), "_info": info, "_methods": methods,
-            "_capnwire_interfaces": frozenset(table), "__module__": "capnp.lib.capnp",
-        }
-        info.client = type("_DynamicCapabilityClient", (_DynamicCapabilityClient,), body)
-    return info
-
-
-def _wrap(value: Any, info: Any) -> Any:
-    """A capability from a message as a client; a null one as a client whose calls fail."""
-    if isinstance(value, Capability):
-        reference = value._reference
-    elif value is None:
-        reference = broken_reference(RemoteError("Called null capability."))
-    else:
-        return value
-    return client_for(
-        _client_info(info) if isinstance(info, InterfaceInfo) else _ANY, reference
-    )
+def _client_type(info: InterfaceInfo) -> type:
+    table = methods_of(info, with_streams=False)
+    methods: dict[str, Method] = {}
+    for own in table.values():
+        for method in own:
+            methods.setdefault(method.name, method)
+    body = {
+        "__slots__": (), "_info": info, "_methods": methods,
+        "_capnwire_interfaces": frozenset(table), "__module__": "capnp.lib.capnp",
+    }
+    return type("_DynamicCapabilityClient", (_DynamicCapabilityClient,), body)
 
 
 _ANY = InterfaceInfo("any", None)
 """Stands for the interface of a capability whose interface is not known."""
 _ANY.client = _CapabilityClient
+
+
+def _wrap(value: Any, info: Any) -> Any:
+    """A capability from a message as a client; one that leads nowhere fails every call."""
+    if not isinstance(value, Capability):
+        error = "Called null capability." if value is None else "Invalid capability pointer."
+        reference = broken_reference(RemoteError(error))
+    elif isinstance(value, _CapabilityClient):
+        return value
+    else:
+        reference = value._reference
+    return client_for(info if isinstance(info, InterfaceInfo) else _ANY, reference)
 
 
 def _capability_of(value: Any, info: Any) -> Any:
@@ -170,6 +166,7 @@ def _capability_of(value: Any, info: Any) -> Any:
     )
 
 
+DropInRegistry.client_maker = staticmethod(_client_type)
 objects.set_capability_wrapper(_wrap)
 _assign.set_capability_source(_capability_of)
 
@@ -178,9 +175,16 @@ _assign.set_capability_source(_capability_of)
 
 
 class _Request:
-    """A call that has not been sent: its parameters are attributes, `send()` starts it."""
+    """A call that has not been sent: its parameters are attributes, `send()` starts it.
+
+    For `isinstance` it is a builder of the parameters too.
+    """
 
     __slots__ = ("_call", "_method", "_params")
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return type(self._params)
 
     def __init__(self, call: Any, method: Method, args: Any, kwargs: dict[str, Any]) -> None:
         object.__setattr__(self, "_call", call)
@@ -194,8 +198,6 @@ class _Request:
             if len(args) > len(names):
                 raise KjException(f"{method.name}() takes {len(names)} arguments, not {len(args)}")
             for name, value in zip(names, args, strict=False):
-                if name in kwargs:
-                    raise KjException(f"{method.name}() got {name!r} twice")
                 self._params._set(name, value)
         if kwargs:
             self._params.from_dict(kwargs)
@@ -252,25 +254,47 @@ class _Promise:
 class _DynamicStructPipeline:
     """A struct in results that are not there yet: structs and capabilities in it are attributes."""
 
-    __slots__ = ("_pipeline",)
+    __slots__ = ("_info", "_name", "_parent", "_pipeline")
 
-    def __init__(self, pipeline: Any) -> None:
-        self._pipeline = pipeline
+    def __init__(self, parent: Any, name: str, pipeline: Any, info: StructInfo) -> None:
+        self._parent, self._name = parent, name
+        self._pipeline, self._info = pipeline, info
+
+    @property
+    def schema(self) -> Any:
+        """The schema of the struct."""
+        return schema_of(self._info)
+
+    def to_dict(self, verbose: bool = False, ordered: bool = False) -> dict[str, Any]:
+        """The struct, once the results are there."""
+        result: dict[str, Any] = self._result().to_dict(verbose, ordered)
+        return result
+
+    def _result(self) -> Any:
+        return self._parent._result()._get(self._name)
 
     def _get(self, name: str) -> Any:
-        return _pipelined(self._pipeline[name])
+        return _pipelined(self, name, self._pipeline, self._info)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return _pipelined(self._pipeline[name])
+        return self._get(name)
+
+    def __dir__(self) -> list[str]:
+        self._info.ensure()
+        return sorted({*super().__dir__(), *self._info.by_name})
 
 
-def _pipelined(found: Any) -> Any:
+def _pipelined(parent: Any, name: str, pipeline: Any, info: StructInfo) -> Any:
+    """A field of results that are not there yet; an AnyPointer can only be a capability."""
+    found = pipeline[name]
     if isinstance(found, Capability):
-        info = getattr(type(found), "_info", None)
-        return found if isinstance(found, _CapabilityClient) else _wrap(found, info)
-    return _DynamicStructPipeline(found)
+        return _wrap(found, None)
+    sub = info.field(name)[1]
+    if sub is None:
+        return found.cast_as(_ANY)
+    return _DynamicStructPipeline(parent, name, found, sub)
 
 
 class _RemotePromise(_Promise):
@@ -303,37 +327,40 @@ class _RemotePromise(_Promise):
     @property
     def schema(self) -> Any:
         """The schema of the results."""
-        from capnwire.pycapnp.schemas import schema_of
-
         return schema_of(self._method.results)
 
     def to_dict(self, verbose: bool = False, ordered: bool = False) -> dict[str, Any]:
         """The results, once they are there."""
-        if not self._reply.done():
-            raise KjException("the results are not there yet: await the promise")
-        result: dict[str, Any] = self._reply.result().to_dict(verbose, ordered)
+        result: dict[str, Any] = self._result().to_dict(verbose, ordered)
         return result
 
+    def _result(self) -> Any:
+        if not self._reply.done():
+            raise KjException("the results are not there yet: await the promise")
+        return self._reply.result()
+
     def _get(self, name: str) -> Any:
-        return getattr(self, name)
+        current_loop()
+        self._kept = True
+        return _pipelined(self, name, self._reply.pipeline, self._method.results)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        current_loop()
-        self._kept = True
-        return _pipelined(self._reply.pipeline[name])
+        return self._get(name)
 
     def __dir__(self) -> list[str]:
+        self._method.results.ensure()
         return sorted({*super().__dir__(), *self._method.results.by_name})
 
     def break_off(self) -> None:
-        """The loop has ended: whoever awaits the promise gets an exception."""
+        """The loop has ended: the call is cancelled, and whoever awaits it gets an exception."""
         if not self._reply.done():
             self._reply.set_exception(
                 KjException("the KJ event-loop was left before this call was answered")
             )
             self._reply.exception()
+            cancel_outcome(self._reply._outcome)
 
     def __del__(self) -> None:
         if not self._used and not self._kept:
@@ -484,7 +511,6 @@ def server_class(module: Any) -> type:
     """`I.Server`: the class that servers of an interface derive from."""
     info = _info_of(module)
     if info.server is None:
-        _client_info(info)
         interfaces = frozenset(methods_of(info))
 
         class Server(_DynamicCapabilityServer):
@@ -498,6 +524,7 @@ def server_class(module: Any) -> type:
                     *(base.__dict__.get("_capnwire_interfaces", ()) for base in cls.__mro__)
                 )
 
+        Server.__name__ = Server.__qualname__ = f"{info.name}.Server"
         Server.schema = module.schema  # type: ignore[attr-defined]
         info.server = Server
     made: type = info.server
@@ -507,7 +534,7 @@ def server_class(module: Any) -> type:
 def new_client(module: Any, server: Any) -> Any:
     """`I._new_client(server)`: a client of an object of this process."""
     current_loop()
-    info = _client_info(_info_of(module))
+    info = _info_of(module)
     if not isinstance(server, _DynamicCapabilityServer):
         raise TypeError(f"an instance of a server class is wanted, not {type(server).__name__}")
     table = type(server)._capnwire_methods()
@@ -538,7 +565,7 @@ class _Party:
     ) -> None:
         self._limit = limit
         self._stream = stream
-        self._session: Any = open_session(stream, bootstrap, limit)
+        self._session: Any = open_session(stream, bootstrap, limit, nesting)
 
     def _open(self) -> Any:
         if self._session is None or self._session.is_left:

@@ -1,7 +1,7 @@
 """Streams and the KJ loop of pycapnp's programs, over asyncio.
 
-The loop is a mark on the asyncio loop: it says when calls may be made, and ends what is open when
-it is left.
+The loop is an attribute `_kj_loop` of the asyncio loop: it says when calls may be made, and ends
+what is open when it is left.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakSet
 
 from capnwire.aio.session import Session
 from capnwire.errors import KjException, TruncatedError
@@ -54,9 +54,6 @@ class _EventLoop:
             stream.close()
 
 
-_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _EventLoop] = WeakKeyDictionary()
-
-
 def current_loop() -> _EventLoop:
     """The KJ loop of the running asyncio loop.
 
@@ -64,11 +61,9 @@ def current_loop() -> _EventLoop:
         RuntimeError: it is not running.
     """
     try:
-        found = _loops.get(asyncio.get_running_loop())
-    except RuntimeError:
-        found = None
-    if found is None:
-        raise RuntimeError(NOT_RUNNING)
+        found: _EventLoop = asyncio.get_running_loop()._kj_loop  # type: ignore[attr-defined]
+    except (RuntimeError, AttributeError):
+        raise RuntimeError(NOT_RUNNING) from None
     return found
 
 
@@ -78,15 +73,16 @@ class kj_loop:
     _entered: _EventLoop
 
     async def __aenter__(self) -> None:
-        loop = asyncio.get_running_loop()
-        if _loops.get(loop) is not None:
+        loop: Any = asyncio.get_running_loop()
+        if hasattr(loop, "_kj_loop"):
             raise RuntimeError("The KJ event-loop is already running (on this thread).")
-        self._entered = _loops[loop] = _EventLoop(loop)
+        self._entered = loop._kj_loop = _EventLoop(loop)
 
     async def __aexit__(self, *_: object) -> None:
         entered = self._entered
-        if _loops.get(entered.loop) is entered:
-            del _loops[entered.loop]
+        loop: Any = entered.loop
+        if getattr(loop, "_kj_loop", None) is entered:
+            del loop._kj_loop
         entered.leave()
 
 
@@ -343,24 +339,32 @@ class _StreamSession(Session):
         self.is_left = True
         self.close()
 
-    def disconnected(self) -> Any:
-        """Await it to wait until the connection has ended."""
-        return self._wait()
+    def disconnected(self) -> asyncio.Future[None]:
+        """A future that is done when the connection has ended."""
+        future: asyncio.Future[None] = self.loop.create_future()
 
-    async def _wait(self) -> None:
-        await asyncio.shield(self._ended)
+        def ended(_: object) -> None:
+            if not future.done():
+                future.set_result(None)
+
+        self.add_disconnect_callback(ended)
+        return future
 
     def _finish(self, error: Any) -> None:
         super()._finish(error)
         self._kj.sessions.discard(self)
 
 
-def open_session(stream: Any, bootstrap: Any, limit: int | None) -> _StreamSession:
+def open_session(
+    stream: Any, bootstrap: Any, limit: int | None, nesting: int | None
+) -> _StreamSession:
     """A session over a stream."""
     kj = current_loop()
     if not isinstance(stream, _AsyncIoStream):
-        raise TypeError(f"an AsyncIoStream is wanted, not {type(stream).__name__}")
-    limits: dict[str, Any] = {"peer": stream._transport.get_extra_info("peername")}
+        raise ValueError(f"an AsyncIoStream is wanted, not {type(stream).__name__}")
+    limits: dict[str, Any] = {
+        "peer": stream._transport.get_extra_info("peername"), "nesting_limit": nesting,
+    }
     if limit is not None:
         limits["message_words"] = max(64, min(limit, (1 << 61) - 1))
     session = _StreamSession(kj, bootstrap, limits)

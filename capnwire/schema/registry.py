@@ -64,6 +64,9 @@ class Registry:
     face: Face | None = None
     """Whose types are made: None stands for the native API."""
 
+    client_maker: Callable[[InterfaceInfo], type] | None = None
+    """Set for a face: makes the class of an interface's clients."""
+
     def __init__(self) -> None:
         self.nodes: dict[int, Node] = {}
         self._infos: dict[TypeKey, StructInfo | EnumInfo | ListInfo | InterfaceInfo] = {}

@@ -21,10 +21,13 @@ STREAM_RESULT = 0x995F9A3377C0B16E
 _CAPABILITIES = ("interface", "anyPointer", "anyStruct", "anyList", "capability")
 
 
-def methods_of(info: InterfaceInfo) -> dict[int, tuple[Method, ...]]:
+def methods_of(
+    info: InterfaceInfo, *, with_streams: bool = True
+) -> dict[int, tuple[Method, ...]]:
     """The methods of an interface and of all that it extends, by the interfaces' ids.
 
-    The interface itself comes first, the others follow depth first.
+    The interface itself comes first, the others follow depth first.  Without streams, calls of
+    `-> stream` methods are as any other: they end when they are answered.
     """
     found: dict[int, tuple[Method, ...]] = {}
     registry, key = info.scope
@@ -38,7 +41,7 @@ def methods_of(info: InterfaceInfo) -> dict[int, tuple[Method, ...]]:
         if not isinstance(body, InterfaceBody):
             raise SchemaError(f"{node.display_name} is extended, but is no interface")
         found[id] = tuple(
-            _method(registry, node, number, method, brand)
+            _method(registry, node, number, method, brand, with_streams)
             for number, method in enumerate(body.methods)
         )
         pending += [
@@ -48,7 +51,9 @@ def methods_of(info: InterfaceInfo) -> dict[int, tuple[Method, ...]]:
     return found
 
 
-def _method(registry: Registry, node: Any, number: int, method: Any, brand: Any) -> Method:
+def _method(
+    registry: Registry, node: Any, number: int, method: Any, brand: Any, with_streams: bool
+) -> Method:
     params = registry.struct_info(
         method.param_struct_type, registry.close_brand(method.param_brand, brand)
     )
@@ -57,7 +62,7 @@ def _method(registry: Registry, node: Any, number: int, method: Any, brand: Any)
     )
     return Method(
         method.name, info_name(registry, node), node.id, number, params, results,
-        streaming=method.result_struct_type == STREAM_RESULT,
+        streaming=with_streams and method.result_struct_type == STREAM_RESULT,
         parameter_names=_names(params), result_names=_names(results),
         named_params=params.node.scope_id != 0,
         results_hold_capabilities=_holds_capabilities(registry, results, set()),
@@ -115,20 +120,25 @@ def client_class(info: InterfaceInfo) -> type:
         registry, _ = info.scope
         with registry._lock:
             if info.client is None:
-                methods = methods_of(info)
-                body: dict[str, Any] = {
-                    "__slots__": (),
-                    "__module__": registry.module_name(info.node),
-                    "__doc__": f"A reference to an object with the interface {info.name}.",
-                    "_info": info,
-                    "_capnwire_interfaces": frozenset(methods),
-                }
-                for own in methods.values():
-                    for method in own:
-                        body.setdefault(method.name, ClientMethod(method))
-                info.client = type(info.name.rpartition(".")[2], (Capability,), body)
+                info.client = (registry.client_maker or _client_class)(info)
     made: type = info.client
     return made
+
+
+def _client_class(info: InterfaceInfo) -> type:
+    registry, _ = info.scope
+    methods = methods_of(info)
+    body: dict[str, Any] = {
+        "__slots__": (),
+        "__module__": registry.module_name(info.node),
+        "__doc__": f"A reference to an object with the interface {info.name}.",
+        "_info": info,
+        "_capnwire_interfaces": frozenset(methods),
+    }
+    for own in methods.values():
+        for method in own:
+            body.setdefault(method.name, ClientMethod(method))
+    return type(info.name.rpartition(".")[2], (Capability,), body)
 
 
 # ------------------------------------------------------------------ servers
