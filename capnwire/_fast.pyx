@@ -230,6 +230,11 @@ cdef class Struct:
             closed_error()
         if info.discriminant_offset + 16 <= self.bits:
             active = load16(self.data + (info.discriminant_offset >> 3))
+        # In a log the next message's union lies behind this one's end, its segment table and root.
+        capnwire_prefetch(
+            <size_t>self.arena.first.base + <size_t>self.arena.first.words * 8 + 16
+            + (info.discriminant_offset >> 3)
+        )
         if active >= info.member_count:
             raise unknown_union(info, active)
         return info.member_names[active]

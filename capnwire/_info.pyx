@@ -70,6 +70,19 @@ cdef extern from *:
     static void capnwire_freeze(PyObject* type) {
         ((PyTypeObject*)type)->tp_flags |= Py_TPFLAGS_IMMUTABLETYPE;
     }
+    /* A descriptor of the type's own for a C method of a base: the interpreter calls a method
+       without a detour only when it is described by the instance's very type. */
+    static int capnwire_own_method(PyObject* type, const char* name) {
+        PyObject* found = PyObject_GetAttrString(type, name);
+        PyObject* own = NULL;
+        int failed = found == NULL;
+        if (found && Py_TYPE(found) == &PyMethodDescr_Type) {
+            own = PyDescr_NewMethod((PyTypeObject*)type, ((PyMethodDescrObject*)found)->d_method);
+            failed = own == NULL || PyObject_SetAttrString(type, name, own) < 0;
+        }
+        Py_XDECREF(own); Py_XDECREF(found);
+        return failed ? -1 : 0;
+    }
     /* A blank instance; the caller fills every field. */
     static PyObject* capnwire_allocate(PyObject* type) {
         return ((PyTypeObject*)type)->tp_alloc((PyTypeObject*)type, 0);
@@ -87,6 +100,7 @@ cdef extern from *:
         void* set
         const char* doc
         void* closure
+    int capnwire_own_method(object type, const char* name) except -1
     object capnwire_make_type(const char* name, object bases, PyGetSetDef* getset, Py_ssize_t size)
     int capnwire_disallow(object type) except -1
     object capnwire_allocate(object type)
@@ -464,6 +478,7 @@ cdef int make_face_types(StructInfo info, Face face) except -1:
             base.__name__, base.__module__, (base,), face_slot_table(info, face, building)
         )
         made._info = info
+        capnwire_own_method(made, "which")
         capnwire_freeze(made)
         if building:
             info.Builder = made
@@ -488,6 +503,7 @@ cdef int make_types(StructInfo info, str qualname, str module) except -1:
         # Descriptors point into the table for as long as the type lives, so it is never freed.
         made = named_type(f"{qualname}.{label}", module, (info.type, base), getset)
         made._info = info
+        capnwire_own_method(made, "which")
         capnwire_freeze(made)
         if base is reader_base:
             info.Reader = made
