@@ -41,7 +41,7 @@ from capnwire.wire.arena cimport (
 from capnwire.wire.builder cimport adopt, erase, init_struct
 from capnwire.wire.canonical cimport structs_equal
 from capnwire.wire.copy cimport canonical_struct, copy_struct, total_size
-from capnwire.wire.memory cimport load16, load64
+from capnwire.wire.memory cimport load16, load64, prefetch
 from capnwire.wire.reader cimport ListRef, StructRef
 
 from capnwire.errors import EncodeError, EncodeTypeError
@@ -231,7 +231,7 @@ cdef class Struct:
         if info.discriminant_offset + 16 <= self.bits:
             active = load16(self.data + (info.discriminant_offset >> 3))
         # In a log the next message's union lies behind this one's end, its segment table and root.
-        capnwire_prefetch(
+        prefetch(
             <size_t>self.arena.first.base + <size_t>self.arena.first.words * 8 + 16
             + (info.discriminant_offset >> 3)
         )

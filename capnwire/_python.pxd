@@ -78,10 +78,8 @@ cdef extern from *:
     static inline void capnwire_leave(int* level) { --*level; Py_LeaveRecursiveCall(); }
     #if defined(_MSC_VER)
     #define CAPNWIRE_THREAD __declspec(thread)
-    #define capnwire_prefetch(p) ((void)(p))
     #else
     #define CAPNWIRE_THREAD __thread
-    #define capnwire_prefetch(p) __builtin_prefetch((const void*)(p))
     #endif
     """
     object capnwire_text(const uint8_t* p, Py_ssize_t n)
@@ -129,7 +127,6 @@ cdef extern from *:
     Py_ssize_t PyNumber_AsSsize_t(object o, PyObject* error) except? -1
     int capnwire_enter(int* level, int most, const char* where) except -1
     void capnwire_leave(int* level)
-    void capnwire_prefetch(size_t address)       # may be any: nothing is read
     void Py_INCREF(PyObject* o)
     void Py_DECREF(PyObject* o)
     void Py_XDECREF(PyObject* o)

@@ -13,7 +13,7 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memset
 
 from capnwire.wire.copy cimport count_traversal, message_words
-from capnwire.wire.memory cimport load32
+from capnwire.wire.memory cimport load32, prefetch
 from capnwire.wire.units cimport MAX_SEGMENT_WORDS
 
 from capnwire.errors import (
@@ -127,6 +127,7 @@ cdef Arena open_framed(
     if words > (size - 8) >> 3:
         return truncated(8 + words * 8, size)
     used[0] = 8 + words * 8
+    prefetch(<size_t>base + used[0])    # in a log the next message starts there
     return arena_over(pin, base + 8, <uint32_t>words, limit, nesting)
 
 

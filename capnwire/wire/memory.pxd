@@ -1,7 +1,20 @@
-"""Unaligned little-endian loads and stores: the only place where wire bytes become integers."""
+"""Unaligned little-endian loads and stores: the only place where wire bytes become integers.
+
+`prefetch(address)` asks for memory that will soon be wanted; any address will do, nothing is read.
+"""
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
+
+cdef extern from *:
+    """
+    #if defined(_MSC_VER)
+    #define capnwire_prefetch(address) ((void)(address))
+    #else
+    #define capnwire_prefetch(address) __builtin_prefetch((const void*)(address))
+    #endif
+    """
+    void prefetch "capnwire_prefetch"(size_t address) noexcept nogil
 
 
 cdef inline uint16_t load16(const uint8_t* place) noexcept nogil:
