@@ -20,6 +20,10 @@ from capnwire.errors import (
     DecodeError, EncodeError, FramingError, LimitError, TruncatedError,
 )
 
+cdef enum:
+    AHEAD_BYTES = 4096           # how far ahead of a small message memory is asked for
+    SMALL_WORDS = 256
+
 cdef int64_t UNLIMITED = (<int64_t>1) << 62
 cdef int64_t DEFAULT_TRAVERSAL_WORDS = 8 * 1024 * 1024
 cdef uint32_t DEFAULT_NESTING = 64
@@ -115,7 +119,7 @@ cdef Arena open_framed(
         TruncatedError: the bytes end before the message does.
         FramingError: the segment table is no segment table.
     """
-    cdef uint64_t words
+    cdef uint64_t words, line
     if size < 8:
         raise TruncatedError(
             f"a message starts with 8 bytes of segment table, but {size} are left",
@@ -127,7 +131,11 @@ cdef Arena open_framed(
     if words > (size - 8) >> 3:
         return truncated(8 + words * 8, size)
     used[0] = 8 + words * 8
-    prefetch(<size_t>base + used[0])    # in a log the next message starts there
+    if words <= SMALL_WORDS:
+        # A log of small messages: where one starts is known only when the one before has arrived
+        # from memory, so ask for what is a few messages ahead.
+        for line in range(used[0] >> 6):
+            prefetch(<size_t>base + AHEAD_BYTES + line * 64)
     return arena_over(pin, base + 8, <uint32_t>words, limit, nesting)
 
 
