@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 __all__ = ["MemoryPipe", "SocketPipe", "StreamPipe"]
 
 READ_BYTES = 256 * 1024
+UNTAKEN_BYTES = 16 * 1024 * 1024
 
 
 class SocketPipe(asyncio.BufferedProtocol):
     """An asyncio transport under a session.
 
-    Reading stops while the peer takes no output: what it asks for could not be answered.
+    Reading stops while the peer takes none of the answers that it asked for.  Calls of our own that
+    wait to be taken don't count: their answers must get in for the peer to go on.
     """
 
     def __init__(
@@ -33,6 +35,8 @@ class SocketPipe(asyncio.BufferedProtocol):
         self.transport: Any = None
         self.view = memoryview(bytearray(READ_BYTES))
         self.timer: asyncio.TimerHandle | None = None
+        self.paused = self.holding = False
+        self.answered = self.written = self.taken = 0
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: Any) -> None:
@@ -67,21 +71,32 @@ class SocketPipe(asyncio.BufferedProtocol):
 
     def pause_writing(self) -> None:
         """The peer takes no output for now."""
-        self.transport.pause_reading()
-        timeout = self.session.write_timeout
-        if timeout is not None:
-            self.timer = self.session.loop.call_later(timeout, self.stuck)
+        self.paused = True
+        self.answered = self.session.connection.bytes_answered
+        self.wait_for_peer()
 
     def resume_writing(self) -> None:
         """The peer takes output again."""
+        self.paused = False
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None
-        if not self.transport.is_closing():
+        if self.holding and not self.transport.is_closing():
+            self.holding = False
             self.transport.resume_reading()
 
+    def wait_for_peer(self) -> None:
+        """Give the peer `write_timeout` to take anything."""
+        timeout = self.session.write_timeout
+        if timeout is not None:
+            self.taken = self.written - self.transport.get_write_buffer_size()
+            self.timer = self.session.loop.call_later(timeout, self.stuck)
+
     def stuck(self) -> None:
-        """The peer took nothing for too long."""
+        """The time is over."""
+        if self.written - self.transport.get_write_buffer_size() > self.taken:
+            self.wait_for_peer()
+            return
         self.timer = None
         self.session.connection.close(
             f"the peer has taken no output for {self.session.write_timeout} seconds"
@@ -90,10 +105,16 @@ class SocketPipe(asyncio.BufferedProtocol):
 
     def write(self, chunks: list[Any]) -> None:
         """Send buffers."""
+        self.written += sum(map(len, chunks))
         # The last one by `write`: `writelines` of Python 3.12 and 3.13 never pauses its protocol.
         if len(chunks) > 1:
             self.transport.writelines(chunks[:-1])
         self.transport.write(chunks[-1])
+        if self.paused and not self.holding:
+            answered = self.session.connection.bytes_answered
+            if answered - self.answered > UNTAKEN_BYTES:
+                self.holding = True
+                self.transport.pause_reading()
 
     def close(self) -> None:
         """Close once everything is sent."""
@@ -161,6 +182,7 @@ class StreamPipe:
         self, session: Session, reader: asyncio.StreamReader, writer: Any, packed: bool
     ) -> None:
         self.session, self.reader, self.writer = session, reader, writer
+        self.answered = 0
         self.decoder = (
             PackedDecoder(
                 segment_limit=0x10000, message_limit_words=session.connection.message_limit_words
@@ -177,12 +199,21 @@ class StreamPipe:
                 self.take(data)
                 if self.session.is_closed:
                     return
-                await self.writer.drain()
+                await self.until_taken()
         except asyncio.CancelledError:
             pass
         except (OSError, EOFError) as found:
             error = found
         self.session.lost(error)
+
+    async def until_taken(self) -> None:
+        """Wait while the peer takes none of the answers that it asked for."""
+        answered = self.session.connection.bytes_answered
+        if answered - self.answered > UNTAKEN_BYTES:
+            await self.writer.drain()
+            self.answered = answered
+        elif self.writer.transport.get_write_buffer_size() == 0:
+            self.answered = answered
 
     def take(self, data: bytes) -> None:
         """Hand on what came; packed bytes that are no messages end the connection."""

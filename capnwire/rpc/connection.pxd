@@ -145,6 +145,8 @@ cdef class Connection:
     cdef uint32_t import_limit
     cdef uint32_t calls_in
     cdef uint64_t words_in
+    cdef uint64_t bytes_out          # written so far
+    cdef uint64_t call_bytes         # of our calls, written or not
 
     cdef int output(self) except -1
     cdef Export exporting(self, Reference reference)

@@ -62,6 +62,10 @@ class Connection:
     def bytes_to_send(self) -> int:
         """How much there is to write."""
 
+    @property
+    def bytes_answered(self) -> int:
+        """How much there was to write so far, without our own calls: what the peer has caused."""
+
     def bootstrap(self) -> Reference:
         """The reference to the peer's bootstrap object, at once.
 

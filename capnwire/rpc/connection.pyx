@@ -481,12 +481,18 @@ cdef class Connection:
         """What to write now, as a list of buffers."""
         self.woken = False
         self.drain_dropped()
+        self.bytes_out += self.outbox.waiting
         return self.outbox.take()
 
     @property
     def bytes_to_send(self):
         """How much there is to write."""
         return self.outbox.waiting
+
+    @property
+    def bytes_answered(self):
+        """How much there was to write so far, without our own calls: what the peer has caused."""
+        return self.bytes_out + self.outbox.waiting - self.call_bytes
 
     def bootstrap(self):
         """The reference to the peer's bootstrap object, at once.
@@ -614,6 +620,7 @@ cdef class Connection:
         cdef BuilderArena arena
         cdef list exported
         cdef uint8_t* base
+        cdef uint64_t words, table
         cdef uint8_t hints = call.hints
         cdef bint only_pipeline = hints & ONLY_PIPELINE
         cdef bint tail
@@ -650,20 +657,22 @@ cdef class Connection:
             write_target(arena, &arena.root_segment.head, base + 72, target)
         else:
             store32(base + 72, target_id)
-        if words_of(arena) > self.message_words:
+        words = words_of(arena)
+        if words > self.message_words:
             self.give_back(exported)
             self.due.clear()
             return outcome.settle(None, RemoteError(
-                f"the call takes {words_of(arena)} words, but a message has at most "
-                f"{self.message_words}"
+                f"the call takes {words} words, but a message has at most {self.message_words}"
             ))
         self.register(question, hints)
         fill_call(base, question.id, call, hints, tail)
         question.param_exports = exported if exported else None
         question.no_pipelining = hints & NO_PIPELINING and not tail
         question.redirected = tail
-        question.sent_at = self.outbox.size + ((arena.more_count + 3) >> 1) * 8 + 24
+        table = ((arena.more_count + 3) >> 1) * 8
+        question.sent_at = self.outbox.size + table + 24
         question.sent_chunk = self.outbox.closed
+        self.call_bytes += table + words * 8
         self.put(arena)
         if self.outbox.closed != question.sent_chunk:
             question.sent_chunk = <uint64_t>-1

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import capnwire
+from capnwire.aio.transports import UNTAKEN_BYTES, SocketPipe
 from capnwire.errors import RemoteError
 from tests.aio.service import DATA, SCHEMA, Calculator, Counter, Double, run
 
@@ -232,28 +233,143 @@ class Recorder:
     async def wait_closed(self) -> None: ...
 
 
+def recorded_calls(count: int, size: int) -> bytes:
+    """What a client sends that calls `blob` so often."""
+    recorder = Recorder()
+    session = capnwire.Session()
+    session.attach(recorder)
+    calculator = session.bootstrap(SCHEMA.Calculator)
+    replies = [calculator.blob(bytes(size)) for _ in range(count)]
+    session.flush()
+    frames = bytes(recorder.data)
+    for reply in replies:
+        reply.cancel()
+    session.close()
+    return frames
+
+
+async def send_raw(url: str, frames: bytes) -> Any:
+    """Connect and send; what comes is read only when the caller does."""
+    host, port = url.removeprefix("tcp://").rsplit(":", 1)
+    reader, writer = await asyncio.open_connection(host, int(port), limit=1)
+    writer.write(frames)
+    return reader, writer
+
+
+async def first_session(server: Any) -> Any:
+    while not server.sessions:
+        await asyncio.sleep(0)
+    return server.sessions[0]
+
+
 def test_a_peer_that_takes_no_output_is_given_up() -> None:
     async def main() -> None:
-        recorder = Recorder()
-        session = capnwire.Session()
-        session.attach(recorder)
-        calculator = session.bootstrap(SCHEMA.Calculator)
-        replies = [calculator.blob(bytes(1_000_000)) for _ in range(40)]
-        session.flush()
-        frames = bytes(recorder.data)
-        for reply in replies:
-            reply.cancel()
-        session.close()
+        frames = recorded_calls(40, 1_000_000)
         async with capnwire.serve(
             Calculator(), "tcp://127.0.0.1:0", write_timeout=0.05
         ) as server:
-            host, port = server.addresses[0][6:].rsplit(":", 1)
-            _, writer = await asyncio.open_connection(host, int(port), limit=1)
-            writer.write(frames)  # and nothing is ever read
-            while not server._sessions:
-                await asyncio.sleep(0)
-            served = next(iter(server._sessions))
+            _, writer = await send_raw(server.addresses[0], frames)
+            served = await first_session(server)
             assert "taken no output" in str(await served.on_disconnect())
             writer.transport.abort()
+
+    run(main())
+
+
+def test_reading_stops_while_the_peer_takes_no_answers() -> None:
+    async def main() -> None:
+        frames = recorded_calls(60, 1_000_000)
+        async with capnwire.serve(
+            Calculator(), "tcp://127.0.0.1:0", write_timeout=None
+        ) as server:
+            reader, writer = await send_raw(server.addresses[0], frames)
+            transport = (await first_session(server))._pipe.transport
+            while transport.is_reading():
+                await asyncio.sleep(0)
+            assert UNTAKEN_BYTES < transport.get_write_buffer_size() < UNTAKEN_BYTES + 2_200_000
+            taken = 0
+            while taken < 60_000_000:
+                taken += len(await reader.read(1 << 20))
+            assert transport.is_reading()
+            writer.transport.abort()
+
+    run(main())
+
+
+@pytest.mark.parametrize("kind", ["tcp", "tls", "streams"])
+def test_a_burst_larger_than_any_buffer_is_answered_while_it_is_sent(kind: str) -> None:
+    async def called(session: Any) -> None:
+        calculator = session.bootstrap(SCHEMA.Calculator)
+        data = bytes(100_000)
+        for results in await asyncio.gather(*(calculator.blob(data) for _ in range(400))):
+            assert len(results.data) == 100_000
+
+    async def main() -> None:
+        if kind == "streams":
+            served: list[Any] = []
+            listener = await asyncio.start_server(
+                lambda *streams: served.append(capnwire.over_streams(*streams, Calculator())),
+                "127.0.0.1", 0,
+            )
+            streams = await asyncio.open_connection(*listener.sockets[0].getsockname()[:2])
+            async with capnwire.over_streams(*streams) as session:
+                await called(session)
+            await served[0].wait_closed()
+            listener.close()
+            return
+        server_ssl, client_ssl = contexts() if kind == "tls" else (None, None)
+        async with (
+            capnwire.serve(Calculator(), f"{kind}://localhost:0", ssl=server_ssl) as server,
+            capnwire.connect(server.addresses[0], ssl=client_ssl) as session,
+        ):
+            await called(session)
+
+    run(main())
+
+
+class FullTransport:
+    """A transport whose buffer a test empties by hand."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.aborted = False
+
+    def get_extra_info(self, name: str) -> str:
+        return name
+
+    def get_write_buffer_size(self) -> int:
+        return self.size
+
+    def writelines(self, chunks: list[Any]) -> None:
+        self.size += sum(map(len, chunks))
+
+    def write(self, chunk: Any) -> None:
+        self.size += len(chunk)
+
+    def abort(self) -> None:
+        self.aborted = True
+
+    def close(self) -> None: ...
+
+
+def test_a_peer_that_takes_some_output_is_given_more_time() -> None:
+    async def main() -> None:
+        session = capnwire.Session()
+        pipe = SocketPipe(lambda pipe, transport: session)
+        transport = FullTransport()
+        pipe.connection_made(transport)
+        calculator = session.bootstrap(SCHEMA.Calculator)
+        reply = calculator.blob(bytes(1_000_000))
+        session.flush()
+        pipe.pause_writing()
+        for _ in range(3):
+            transport.size -= 8
+            pipe.stuck()
+            assert not session.is_closed
+        pipe.stuck()
+        assert transport.aborted
+        with pytest.raises(RemoteError, match="taken no output"):
+            await reply
+        pipe.connection_lost(None)
 
     run(main())
