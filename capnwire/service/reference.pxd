@@ -68,6 +68,7 @@ cdef class Outcome:
     cdef object task                 # what runs: has cancel(), or None
     cdef Runtime runtime
 
+    cdef QueuedReference waits_in    # where its call waits
     cdef int settle(self, AnyPointerReader results, object error) except -1
     cdef int settled(self) except -1
     cdef int tell(self) except -1
@@ -115,6 +116,7 @@ cdef class QueuedReference(Promise):
     cdef list queue
     cdef bint embargoed              # waits for a Disembargo to come back
 
+    cdef Outcome maker               # whose results it is in, while it is not resolved
 
 cdef class BrokenReference(Reference):
     """Every call on it fails alike."""

@@ -28,6 +28,7 @@ cdef enum:
     NO_DEPTH_LIMIT = 0xFFFF
     SMALL_SEGMENT = 48           # words beyond the parameters that the first segment has room for
     LARGEST_GUESS = 8192
+    LONGEST_WAIT = 100           # calls that wait for one another: looked through for a circle
 
 
 # ---------------------------------------------------------------- runtime
@@ -188,6 +189,7 @@ cdef class Outcome:
         else:
             made = new_queued(self.runtime)
         self.pipelined[path] = made
+            (<QueuedReference>made).maker = self
         return made
 
     cdef int cancel(self) except -1:
@@ -351,9 +353,12 @@ cdef class QueuedReference(Promise):
 
     cdef int take(self, Call call) except -1:
         if self.queue is None:
+        if waits_for(self, call.outcome):
+            return call.outcome.settle(None, RemoteError("a call waits for its own results"))
             self.queue = []
         call.from_wire = False
         self.queue.append(call)
+        call.outcome.waits_in = self
         return 0
 
     cdef int finish_resolve(self) except -1:
@@ -362,8 +367,10 @@ cdef class QueuedReference(Promise):
         cdef Reference target
         queue, self.queue = self.queue, None
         if queue is not None:
+        self.maker = None
             for call in queue:
                 if (<Call>call).outcome.cancelled and (<Call>call).outcome.state != PENDING:
+                (<Call>call).outcome.waits_in = None
                     continue
                 target = innermost(self.target)
                 target.call(<Call>call)
@@ -371,6 +378,19 @@ cdef class QueuedReference(Promise):
 
 
 cdef Reference innermost(Reference reference):
+cdef bint waits_for(QueuedReference promise, Outcome outcome):
+    """Whether a promise is in the results of `outcome`, or of a call that waits for them."""
+    cdef Outcome maker
+    for _ in range(LONGEST_WAIT):
+        maker = promise.maker
+        if maker is outcome:
+            return True
+        if maker is None or maker.waits_in is None:
+            return False
+        promise = maker.waits_in
+    return False
+
+
     """What a reference has become by now; shortens the way for the next time."""
     cdef Reference end = reference
     cdef Reference next

@@ -17,6 +17,7 @@ pytest.importorskip("hypothesis")
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
+from capnwire.errors import RemoteError
 from tests.rpc.network import Network
 from tests.rpc.pair import Cancelled, Reply
 
@@ -224,6 +225,33 @@ def test_a_cancelled_call_whose_results_are_one_of_our_own_answers_is_finished(
     assert net["a"].state.notes == [5]
     del far, own, promise, last, held, late
     net["a"].state.child = None
+    gc.collect()
+    net.settle()
+    for name, other in ("ab", "ba"):
+        assert not any(net[name].ends[other].tables().values())
+
+
+@pytest.mark.parametrize("calls", [1, 2, 5])
+def test_calls_that_wait_for_their_own_results_fail(calls: int) -> None:
+    """The first is made on what b holds; b comes to hold the results of the last."""
+    net = Network(["ab"])
+    far = net["a"].to("b")
+    gate = far.block()
+    first = gate.pipeline.cap.getHeld()
+    replies = [first]
+    for _ in range(calls):
+        replies.append(replies[-1].pipeline.cap.same(net["a"].new()))
+    holding = far.hold(replies[-1].pipeline.cap)
+    net.settle()
+    assert holding.done()
+    assert not any(reply.done() for reply in replies)
+    net["b"].state.open(0)
+    net.settle()
+    for reply in replies[1:]:
+        with pytest.raises(RemoteError, match="a call waits for its own results"):
+            reply.result()
+    net["b"].state.held = net["b"].state.child = None
+    del far, gate, first, replies, holding, reply
     gc.collect()
     net.settle()
     for name, other in ("ab", "ba"):
