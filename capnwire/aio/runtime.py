@@ -6,6 +6,7 @@ import asyncio
 import logging
 import sys
 import threading
+import time
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +74,7 @@ class LoopRuntime(Runtime):
         self.thread = threading.get_ident()
         self.reply_type = Reply
         self.reply_options = {"loop": loop}
+        self.clock = time.perf_counter_ns
         self.running: set[_Running] = set()
         self.kept: set[Any] = set()
 

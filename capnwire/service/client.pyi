@@ -82,8 +82,14 @@ class Pipeline:
 def set_runtime_finder(finder: Callable[[], Runtime] | None) -> None:
     """Say how to find the runtime for a call on a local object."""
 
-def set_stream_window(capability: Any, size_bytes: int) -> None:
-    """Let so many bytes of streaming calls on a capability be in flight from now on."""
+def set_stream_window(capability: Any, size_bytes: int, limit_bytes: int | None = None) -> None:
+    """Let so many bytes of streaming calls on a capability be in flight from now on.
+
+    With a limit it may become up to so many as the path turns out to hold more.
+    """
+
+def stream_window(capability: Any) -> int:
+    """Bytes of streaming calls on a capability that may be in flight now; 0 before the first."""
 
 def stream_bytes_in_flight(capability: Any) -> int:
     """Bytes of streaming calls on a capability that have not been answered."""

@@ -1,24 +1,22 @@
 """What programs hold: capabilities typed by an interface, their methods, results not yet there."""
 
 cimport cython
-from libc.stdint cimport uint8_t, uint16_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t
 
-from capnwire._any cimport AnyPointerReader
 from capnwire._fast cimport builder_of
 from capnwire._info cimport (
     ANY_POINTER, GROUP, INTERFACE, STRUCT, Field, InterfaceInfo, StructInfo, complete, find_field,
 )
+from capnwire.service.flow cimport Flow, flow_of, streamed
 from capnwire.service.method cimport Method
 from capnwire.service.reference cimport (
-    CALL_CONTENT, NO_PIPELINING, ONLY_PIPELINE, PENDING, RETURNED, Call, Outcome, Promise,
-    Reference, Runtime, fresh_error, innermost, words_of,
+    CALL_CONTENT, NO_PIPELINING, ONLY_PIPELINE, Call, Outcome, Promise, Reference, Runtime,
+    innermost,
 )
 from capnwire.service.server cimport LocalReference, local_reference
 from capnwire.wire.arena cimport BuilderArena
 from capnwire.wire.builder cimport init_struct
 from capnwire.wire.reader cimport StructRef
-
-from collections import deque
 
 from capnwire._any import set_capability_hooks
 from capnwire.errors import EncodeTypeError, LocalProtocolError
@@ -256,86 +254,21 @@ cdef object start(Reference reference, Method method, BuilderArena arena, uint8_
 
 # ---------------------------------------------------------------- streaming
 
-@cython.final
-cdef class Flow:
-    """The streaming calls of one capability: bytes in flight against a window.
+def set_stream_window(capability, size_bytes, limit_bytes=None):
+    """Let so many bytes of streaming calls on a capability be in flight from now on.
 
-    A call is always sent; its reply completes at once while the window has room, else when enough
-    has been answered.  After one failed, all later ones are sent but fail alike.
+    With a limit it may become up to so many as the path turns out to hold more.
     """
-
-    cdef uint64_t window             # bytes; the session may change it while calls are in flight
-    cdef uint64_t in_flight
-    cdef uint64_t largest
-    cdef object error
-    cdef object waiting              # deque of replies
-
-    cdef bint has_room(self):
-        return self.in_flight < self.window + self.largest
-
-    cdef int answered(self, uint64_t size, object error) except -1:
-        self.in_flight -= size
-        if error is not None and self.error is None:
-            self.error = error
-        while self.waiting and (self.error is not None or self.has_room()):
-            self.end(self.waiting.popleft())
-        return 0
-
-    cdef int end(self, object reply) except -1:
-        if reply.done():
-            return 0
-        if self.error is not None:
-            reply.set_exception(fresh_error(self.error))
-        else:
-            reply.set_result(None)
-        return 0
+    flow_of(
+        innermost(reference_of(capability, None)), size_bytes,
+        size_bytes if limit_bytes is None else limit_bytes,
+    )
 
 
-@cython.final
-cdef class StreamAnswer(Outcome):
-    """Follows a streaming call, to take its bytes out of flight."""
-
-    cdef Flow flow
-    cdef uint64_t size
-
-    cdef int settle(self, AnyPointerReader results, object error) except -1:
-        if self.state != PENDING:
-            return 0
-        self.state = RETURNED
-        return self.flow.answered(self.size, error)
-
-
-cdef object streamed(object reply, Outcome outcome, Reference target, Call call):
-    """Send a streaming call; gives the reply that completes when the next may be sent."""
-    cdef StreamAnswer answer = StreamAnswer.__new__(StreamAnswer)
-    cdef Flow flow = target.flow
-    if flow is None:
-        flow = Flow.__new__(Flow)
-        flow.window, flow.waiting = call.runtime.stream_window, deque()
-        target.flow = flow
-    answer.flow, answer.size = flow, words_of(<BuilderArena>call.arena) * 8
-    outcome.reply = None
-    outcome.sinks = [answer]
-    flow.in_flight += answer.size
-    flow.largest = max(flow.largest, answer.size)
-    target.call(call)
-    if flow.error is not None or flow.has_room():
-        flow.end(reply)
-    else:
-        flow.waiting.append(reply)
-    return reply
-
-
-def set_stream_window(capability, size_bytes):
-    """Let so many bytes of streaming calls on a capability be in flight from now on."""
-    cdef Reference target = innermost(reference_of(capability, None))
-    cdef Flow flow = target.flow
-    if flow is None:
-        flow = Flow.__new__(Flow)
-        flow.waiting = deque()
-        target.flow = flow
-    flow.window = size_bytes
-    flow.answered(0, None)
+def stream_window(capability):
+    """Bytes of streaming calls on a capability that may be in flight now; 0 before the first."""
+    cdef Flow flow = innermost(reference_of(capability, None)).flow
+    return 0 if flow is None else flow.window
 
 
 def stream_bytes_in_flight(capability):

@@ -31,7 +31,9 @@ cdef class Runtime:
     cdef bint draining
     cdef public object reply_type    # a future's class: called with `reply_options`
     cdef public dict reply_options
-    cdef public uint64_t stream_window
+    cdef public uint64_t stream_window         # bytes in flight of streaming calls, by default
+    cdef public uint64_t stream_window_limit   # what the window may become
+    cdef public object clock                   # gives nanoseconds; None: windows are fixed
 
     cdef int later(self, object work) except -1
     cdef object new_reply(self, Outcome outcome, object method)
@@ -66,9 +68,9 @@ cdef class Outcome:
     cdef object method               # its Method, to type the results
     cdef dict pipelined              # path -> Reference, or None
     cdef object task                 # what runs: has cancel(), or None
+    cdef QueuedReference waits_in    # where its call waits
     cdef Runtime runtime
 
-    cdef QueuedReference waits_in    # where its call waits
     cdef int settle(self, AnyPointerReader results, object error) except -1
     cdef int settled(self) except -1
     cdef int tell(self) except -1
@@ -114,9 +116,9 @@ cdef class QueuedReference(Promise):
     """A promise of this process: calls wait in it."""
 
     cdef list queue
+    cdef Outcome maker               # whose results it is in, while it is not resolved
     cdef bint embargoed              # waits for a Disembargo to come back
 
-    cdef Outcome maker               # whose results it is in, while it is not resolved
 
 cdef class BrokenReference(Reference):
     """Every call on it fails alike."""

@@ -14,12 +14,15 @@ class Runtime:
     """The loop that objects live in, as the core sees it; `aio` and the tests derive from it.
 
     `reply_type(**reply_options)` makes what a caller gets: something with `done`, `set_result` and
-    `set_exception`, and room for `_outcome` and `_method`.
+    `set_exception`, and room for `_outcome` and `_method`.  `clock()` gives nanoseconds; without
+    it, the windows of streams are fixed.
     """
 
     reply_type: Any
     reply_options: dict[str, Any]
     stream_window: int
+    stream_window_limit: int
+    clock: Callable[[], int] | None
     def __new__(cls, *args: Any, **options: Any) -> Any: ...
     def soon(self, work: Callable[[], object]) -> None:
         """Let `work()` run soon, not within the caller."""

@@ -37,13 +37,14 @@ cdef class Runtime:
     """The loop that objects live in, as the core sees it; `aio` and the tests derive from it.
 
     `reply_type(**reply_options)` makes what a caller gets: something with `done`, `set_result` and
-    `set_exception`, and room for `_outcome` and `_method`.
+    `set_exception`, and room for `_outcome` and `_method`.  `clock()` gives nanoseconds; without
+    it, the windows of streams are fixed.
     """
 
     def __cinit__(self, *args, **options):
         self.ready = deque()
         self.reply_options = {}
-        self.stream_window = 0x10000
+        self.stream_window, self.stream_window_limit = 0x10000, 0x400000
 
     cdef int later(self, object work) except -1:
         """Let `work()` run soon, not within the caller."""
@@ -188,8 +189,8 @@ cdef class Outcome:
             made = self.source.pipeline(path)
         else:
             made = new_queued(self.runtime)
-        self.pipelined[path] = made
             (<QueuedReference>made).maker = self
+        self.pipelined[path] = made
         return made
 
     cdef int cancel(self) except -1:
@@ -352,13 +353,13 @@ cdef class QueuedReference(Promise):
     """A promise of this process: calls wait in it."""
 
     cdef int take(self, Call call) except -1:
-        if self.queue is None:
         if waits_for(self, call.outcome):
             return call.outcome.settle(None, RemoteError("a call waits for its own results"))
+        if self.queue is None:
             self.queue = []
         call.from_wire = False
-        self.queue.append(call)
         call.outcome.waits_in = self
+        self.queue.append(call)
         return 0
 
     cdef int finish_resolve(self) except -1:
@@ -366,18 +367,17 @@ cdef class QueuedReference(Promise):
         cdef list queue
         cdef Reference target
         queue, self.queue = self.queue, None
-        if queue is not None:
         self.maker = None
+        if queue is not None:
             for call in queue:
-                if (<Call>call).outcome.cancelled and (<Call>call).outcome.state != PENDING:
                 (<Call>call).outcome.waits_in = None
+                if (<Call>call).outcome.cancelled and (<Call>call).outcome.state != PENDING:
                     continue
                 target = innermost(self.target)
                 target.call(<Call>call)
         return Promise.finish_resolve(self)
 
 
-cdef Reference innermost(Reference reference):
 cdef bint waits_for(QueuedReference promise, Outcome outcome):
     """Whether a promise is in the results of `outcome`, or of a call that waits for them."""
     cdef Outcome maker
@@ -391,6 +391,7 @@ cdef bint waits_for(QueuedReference promise, Outcome outcome):
     return False
 
 
+cdef Reference innermost(Reference reference):
     """What a reference has become by now; shortens the way for the next time."""
     cdef Reference end = reference
     cdef Reference next
