@@ -220,6 +220,7 @@ cdef class List:
         return self[index]
 
     def __eq__(self, other):
+        # Not to a tuple: what is equal hashes alike, and lists have no hash.
         cdef ListRef left, right
         if isinstance(other, List) and same_elements(self.info, (<List>other).info):
             check_list(self)
@@ -230,7 +231,7 @@ cdef class List:
             if isinstance((<List>other).arena, BuilderArena):
                 right.depth = NO_DEPTH_LIMIT
             return lists_equal(self.arena, &left, (<List>other).arena, &right)
-        if not isinstance(other, (list, tuple)):
+        if not isinstance(other, list):
             return NotImplemented
         if len(other) != len(self):
             return False
