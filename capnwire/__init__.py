@@ -20,6 +20,7 @@ from capnwire.errors import (
     TextError,
     TruncatedError,
     UnionError,
+    Utf8Error,
 )
 
 TYPE_CHECKING = False
@@ -124,6 +125,7 @@ __all__ = [
     "TruncatedError",
     "UnionError",
     "UnresolvedCapability",
+    "Utf8Error",
     "add_import_hook",
     "connect",
     "connect_sync",

@@ -15,17 +15,18 @@ cdef extern from *:
         for (; n; p++, n--) all |= *p;
         return (all & 0x8080808080808080ULL) == 0;
     }
-    /* Turns the UnicodeDecodeError that is set into a TextError. */
+    /* Turns the UnicodeDecodeError that is set into a Utf8Error. */
     static inline void capnwire_not_utf8(void) {
         PyObject *kind, *value, *trace, *module, *error = NULL;
         PyErr_Fetch(&kind, &value, &trace);
+        PyErr_NormalizeException(&kind, &value, &trace);
         module = PyImport_ImportModule("capnwire.errors");
-        if (module) error = PyObject_GetAttrString(module, "TextError");
-        if (error) PyErr_Format(error, "a Text is not UTF-8: %S", value ? value : Py_None);
+        if (module) error = PyObject_CallMethod(module, "Utf8Error", "O", value);
+        if (error) PyErr_SetObject((PyObject*)Py_TYPE(error), error);
         Py_XDECREF(error); Py_XDECREF(module);
         Py_XDECREF(kind); Py_XDECREF(value); Py_XDECREF(trace);
     }
-    /* A new str from UTF-8 bytes; NULL with TextError set when they are not. */
+    /* A new str from UTF-8 bytes; NULL with Utf8Error set when they are not. */
     static inline PyObject* capnwire_text(const uint8_t* p, Py_ssize_t n) {
         PyObject* text;
         if (n > 1 && capnwire_all_ascii(p, (size_t)n)) {

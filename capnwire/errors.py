@@ -24,14 +24,15 @@ __all__ = [
     "TextError",
     "TruncatedError",
     "UnionError",
+    "Utf8Error",
 ]
 
 
 class KjException(Exception):
     """The ancestor of every error, so that `except capnp.KjException` keeps its meaning.
 
-    Its arguments and attributes are pycapnp's: `type` is one of `KjException.Type`, `wrapper` what
-    was given, and `file` and `line` are None.
+    Its arguments and attributes are pycapnp's: `type` is one of `KjException.Type`; `nature`,
+    `durability` and `wrapper` are what was given, and `file` and `line` are None.
     """
 
     class Type:
@@ -44,6 +45,8 @@ class KjException(Exception):
         OTHER = "OTHER"
 
     kind = "FAILED"
+    nature: object = None
+    durability: object = None
     wrapper: object = None
     file = line = None
 
@@ -52,6 +55,10 @@ class KjException(Exception):
         wrapper: object = None, type: "str | None" = None,
     ) -> None:
         super().__init__(*(() if message is None else (message,)))
+        if nature is not None:
+            self.nature = nature
+        if durability is not None:
+            self.durability = durability
         if wrapper is not None:
             self.wrapper = wrapper
         if type is not None:
@@ -111,6 +118,22 @@ class PointerError(DecodeError):
 
 class TextError(DecodeError):
     """A Text is not NUL-terminated or not UTF-8."""
+
+
+class Utf8Error(TextError, UnicodeDecodeError):
+    """A Text is not UTF-8: has the attributes of the UnicodeDecodeError that it comes from."""
+
+    def __init__(self, cause: UnicodeDecodeError) -> None:
+        UnicodeDecodeError.__init__(
+            self, cause.encoding, cause.object, cause.start, cause.end, cause.reason
+        )
+
+    def __str__(self) -> str:
+        return f"a Text is not UTF-8: {UnicodeDecodeError.__str__(self)}"
+
+    def __reduce__(self) -> "tuple[object, ...]":
+        cause = UnicodeDecodeError(self.encoding, self.object, self.start, self.end, self.reason)
+        return type(self), (cause,)
 
 
 class PackingError(DecodeError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from capnwire.errors import PointerError, TextError
+from capnwire.errors import PointerError, TextError, Utf8Error
 from tests.wire.hostile.words import (
     BIT,
     BYTE,
@@ -197,7 +197,7 @@ def test_text_without_nul(pointer: int, content: int) -> None:
 def test_text_that_is_not_utf8(content: bytes) -> None:
     padded = content + bytes(-len(content) % 8)
     data = root_with("text", list_pointer(to_more("text"), BYTE, len(content)), padded)
-    refused(data, "text", TextError, "UTF-8", besides=UNTYPED)
+    refused(data, "text", Utf8Error, "UTF-8", besides=UNTYPED)
 
 
 def test_text_elements_are_checked_one_by_one() -> None:
