@@ -30,7 +30,7 @@ cdef BuilderArena arena_of_root(Struct struct)
 cdef bytes arena_bytes(BuilderArena arena)
 cdef list arena_segments(BuilderArena arena)
 cdef list class_functions(StructInfo info)
-cdef tuple special_arguments(
+cdef Struct begin_message(
     StructInfo info, PyObject** args, Py_ssize_t count, PyObject* names
 )
 cdef object bind_open(

@@ -152,14 +152,11 @@ cdef list arena_segments(BuilderArena arena):
     return segments
 
 
-cdef object new_message(PyObject* self, PyObject** args, Py_ssize_t count, PyObject* names):
-    """`Person.new_message(num_first_segment_words=None, allocate_seg_callable=None, **fields)`."""
-    cdef StructInfo info = <StructInfo>self
+cdef Struct begin_message(
+    StructInfo info, PyObject** args, Py_ssize_t count, PyObject* names
+):
+    """A new message as the arguments of `new_message` describe it, its fields not yet set."""
     cdef uint64_t words = FIRST_SEGMENT_WORDS
-    cdef Py_ssize_t i, named = 0 if names == NULL else PyTuple_GET_SIZE(names)
-    cdef PyObject* name
-    cdef uint32_t guess = 0
-    cdef Struct made
     allocator = None
     if info.reader_type == NULL:
         complete(info)
@@ -169,11 +166,20 @@ cdef object new_message(PyObject* self, PyObject** args, Py_ssize_t count, PyObj
         words = first_words(<object>args[0])
     if count > 1:
         allocator = <object>args[1]
-    if named:
+    if names != NULL:
         special = special_arguments(info, args, count, names)
         if special is not None:
             words, allocator = first_words(special[0]), special[1] or allocator
-    made = new_root(info, words, allocator)
+    return new_root(info, words, allocator)
+
+
+cdef object new_message(PyObject* self, PyObject** args, Py_ssize_t count, PyObject* names):
+    """`Person.new_message(num_first_segment_words=None, allocate_seg_callable=None, **fields)`."""
+    cdef StructInfo info = <StructInfo>self
+    cdef Py_ssize_t i, named = 0 if names == NULL else PyTuple_GET_SIZE(names)
+    cdef PyObject* name
+    cdef uint32_t guess = 0
+    cdef Struct made = begin_message(info, args, count, names)
     for i in range(named):
         name = PyTuple_GET_ITEM(names, i)
         if guess >= info.count or info.fields[guess].name != name:

@@ -12,15 +12,14 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from typing import TYPE_CHECKING
 
+from capnwire.compiler.files import module_schema
 from capnwire.loader import load
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from types import ModuleType
 
 __all__ = ["add_import_hook", "remove_import_hook"]
-
-SUFFIX = "_capnp"
 
 
 class SchemaFinder(MetaPathFinder):
@@ -36,24 +35,12 @@ class SchemaFinder(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """The spec of a module whose schema file is there, else None."""
-        stem, suffix = fullname.rpartition(".")[2], SUFFIX
-        if not stem.endswith(suffix) or stem == suffix:
+        file = module_schema(fullname, sys.path if path is None else path)
+        if file is None:
             return None
-        directories = sys.path if path is None else path
-        for file in _candidates(directories, stem[: -len(suffix)]):
-            if os.path.isfile(file):
-                loader = SchemaFileLoader(fullname, file, self.imports)
-                spec = ModuleSpec(fullname, loader, origin=file)
-                spec.has_location = True
-                return spec
-        return None
-
-
-def _candidates(directories: Sequence[str], stem: str) -> Iterator[str]:
-    names = dict.fromkeys((stem, stem.replace("_", "-"), stem.replace("_", " ")))
-    for directory in directories:
-        for name in names:
-            yield os.path.join(os.path.abspath(directory or "."), f"{name}.capnp")
+        spec = ModuleSpec(fullname, SchemaFileLoader(fullname, file, self.imports), origin=file)
+        spec.has_location = True
+        return spec
 
 
 class SchemaFileLoader(Loader):

@@ -7,8 +7,14 @@ from __future__ import annotations
 
 import os
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 STANDARD_DIRECTORIES = ("/usr/local/include", "/usr/include")
 BUNDLED_DIRECTORY = os.path.join(os.path.dirname(os.path.dirname(__file__)), "std")
+
+MODULE_SUFFIX = "_capnp"
 
 
 class FoundFile:
@@ -83,3 +89,18 @@ class FileFinder:
         """The contents of a file."""
         with open(path, "rb") as file:
             return file.read()
+
+
+def module_schema(fullname: str, directories: Sequence[str]) -> str | None:
+    """The schema file of a module `foo_bar_capnp`: `foo_bar.capnp` or its like, or None."""
+    stem = fullname.rpartition(".")[2]
+    if not stem.endswith(MODULE_SUFFIX) or stem == MODULE_SUFFIX:
+        return None
+    stem = stem[: -len(MODULE_SUFFIX)]
+    names = dict.fromkeys((stem, stem.replace("_", "-"), stem.replace("_", " ")))
+    for directory in directories:
+        for name in names:
+            file = os.path.join(os.path.abspath(directory or "."), f"{name}.capnp")
+            if os.path.isfile(file):
+                return file
+    return None

@@ -302,7 +302,41 @@ class EnumSchema(Schema):
         )
 
 
-class InterfaceSchema(Schema):
+class Inheritance:
+    """What an interface has with those that it extends: needs `id`, `methods`, `superclasses`."""
+
+    @property
+    def methods_inherited(self: Any) -> dict[str, Any]:
+        """All methods by name: its own, then those of what it extends, nearest first."""
+        found: dict[str, Any] = {}
+        for interface in self._lineage():
+            for name, method in interface.methods.items():
+                found.setdefault(name, method)
+        return found
+
+    @property
+    def method_names(self: Any) -> tuple[str, ...]:
+        """The names of the interface's own methods."""
+        return tuple(self.methods)
+
+    @property
+    def method_names_inherited(self) -> set[str]:
+        """The names of all methods."""
+        return set(self.methods_inherited)
+
+    def _lineage(self) -> list[Any]:
+        """This interface and all that it extends, each once."""
+        found: dict[int, Any] = {}
+        waiting: list[Any] = [self]
+        while waiting:
+            interface = waiting.pop(0)
+            if interface.id not in found:
+                found[interface.id] = interface
+                waiting += interface.superclasses
+        return list(found.values())
+
+
+class InterfaceSchema(Inheritance, Schema):
     """The schema of an interface: its methods, in the order of their ordinals."""
 
     def __init__(self, registry: Registry, info: InterfaceInfo) -> None:
@@ -321,25 +355,6 @@ class InterfaceSchema(Schema):
         }
 
     @property
-    def methods_inherited(self) -> dict[str, InterfaceMethod]:
-        """All methods by name: its own, then those of what it extends, nearest first."""
-        found: dict[str, InterfaceMethod] = {}
-        for interface in self._lineage():
-            for name, method in interface.methods.items():
-                found.setdefault(name, method)
-        return found
-
-    @property
-    def method_names(self) -> tuple[str, ...]:
-        """The names of the interface's own methods."""
-        return tuple(self.methods)
-
-    @property
-    def method_names_inherited(self) -> set[str]:
-        """The names of all methods."""
-        return set(self.methods_inherited)
-
-    @property
     def superclasses(self) -> list[InterfaceSchema]:
         """The interfaces that this one extends directly."""
         found = []
@@ -351,19 +366,6 @@ class InterfaceSchema(Schema):
     def extends(self, other: InterfaceSchema) -> bool:
         """Whether the interface is `other` or extends it, directly or not."""
         return any(interface.id == other.id for interface in self._lineage())
-
-    def _lineage(self) -> list[InterfaceSchema]:
-        """This interface and all that it extends, each once."""
-        found: list[InterfaceSchema] = []
-        waiting = [self]
-        seen = set()
-        while waiting:
-            interface = waiting.pop(0)
-            if interface.id not in seen:
-                seen.add(interface.id)
-                found.append(interface)
-                waiting += interface.superclasses
-        return found
 
 
 class InterfaceMethod:

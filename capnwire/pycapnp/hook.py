@@ -8,25 +8,17 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from typing import TYPE_CHECKING
 
-from capnwire.compiler.files import BUNDLED_DIRECTORY, STANDARD_DIRECTORIES
+from capnwire.compiler.files import BUNDLED_DIRECTORY, STANDARD_DIRECTORIES, module_schema
 from capnwire.pycapnp import parser
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from types import ModuleType
 
 __all__ = ["_Importer", "_Loader", "_capnp_paths", "add_import_hook", "remove_import_hook"]
 
-SUFFIX = "_capnp"
 _capnp_paths = list(STANDARD_DIRECTORIES)
 _PACKAGES = ("capnp.", "capnwire.pycapnp.")
-
-
-def _candidates(directories: Sequence[str], stem: str) -> Iterator[str]:
-    names = dict.fromkeys((stem, stem.replace("_", "-"), stem.replace("_", " ")))
-    for directory in directories:
-        for name in names:
-            yield os.path.join(os.path.abspath(directory or "."), f"{name}.capnp")
 
 
 class _Loader(Loader):
@@ -52,20 +44,17 @@ class _Importer(MetaPathFinder):
         target: ModuleType | None = None,
     ) -> ModuleSpec | None:
         """The spec of a module whose schema file is there, else None."""
-        stem = fullname.rpartition(".")[2]
-        if not stem.endswith(SUFFIX) or stem == SUFFIX:
-            return None
         directories = list(sys.path if package_path is None else package_path)
         if fullname.startswith(_PACKAGES):
             directories += [
                 os.path.join(path, "capnp") for path in (BUNDLED_DIRECTORY, *_capnp_paths)
             ]
-        for file in _candidates(directories, stem[: -len(SUFFIX)]):
-            if os.path.isfile(file):
-                spec = ModuleSpec(fullname, _Loader(fullname, file), origin=file)
-                spec.has_location = True
-                return spec
-        return None
+        file = module_schema(fullname, directories)
+        if file is None:
+            return None
+        spec = ModuleSpec(fullname, _Loader(fullname, file), origin=file)
+        spec.has_location = True
+        return spec
 
 
 _importer: _Importer | None = None

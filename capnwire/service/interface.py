@@ -168,9 +168,14 @@ class Server:
                 info = base.__dict__.get("_info")
                 if info is not None:
                     for id, methods in methods_of(info).items():
-                        table[id] = tuple(_server_method(cls, method) for method in methods)
+                        table[id] = tuple(cls._capnwire_method(method) for method in methods)
             cls._capnwire_table = table  # type: ignore[attr-defined]
         return table
+
+    @classmethod
+    def _capnwire_method(cls, method: Method) -> ServerMethod | None:
+        """How the class implements a method; None when it does not."""
+        return _server_method(cls, method)
 
 
 def server_class(info: InterfaceInfo) -> type:
@@ -207,7 +212,6 @@ def _server_class(name: str, info: InterfaceInfo, registry: Registry) -> type:
 
 
 def _server_method(cls: type, method: Method) -> ServerMethod | None:
-    """How the class implements a method; None when it does not."""
     found = inspect.getattr_static(cls, method.name, None)
     if found is None:
         return None
