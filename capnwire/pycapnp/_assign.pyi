@@ -8,6 +8,9 @@ from capnwire.errors import EncodeError
 class UnknownEnumerant(EncodeError, AttributeError):
     """An enum has no value of this name: pycapnp raises the one or the other."""
 
+class OutOfRange(EncodeError, OverflowError):
+    """An integer has more than 64 bits: pycapnp raises OverflowError then."""
+
 def set_capability_source(source: Callable[[Any, Any], Any]) -> None:
     """Say how a value becomes a capability: `source(value, interface info)`, or TypeError."""
 

@@ -20,14 +20,14 @@ from capnwire._info cimport (
 from capnwire._lists cimport List
 from capnwire._python cimport *
 from capnwire._store cimport (
-    activate, new_list, store, store_element, writable_struct,
+    activate, is_mapping, new_list, store, store_data, store_element, writable_struct,
 )
 from capnwire.wire.arena cimport BuilderArena, Segment
 from capnwire.wire.builder cimport Orphan, adopt, disown, erase, init_struct
 from capnwire.wire.memory cimport load16
 from capnwire.wire.reader cimport ListRef, StructRef
 
-from collections.abc import Mapping, Set
+from collections.abc import Set
 
 from capnwire.errors import EncodeError, EncodeTypeError, KjException
 
@@ -54,6 +54,18 @@ def set_capability_source(source):
 
 class UnknownEnumerant(EncodeError, AttributeError):
     """An enum has no value of this name: pycapnp raises the one or the other."""
+
+
+class OutOfRange(EncodeError, OverflowError):
+    """An integer has more than 64 bits: pycapnp raises OverflowError then."""
+
+
+cdef object out_of_range(object error):
+    """The error of a refused value, as pycapnp has it."""
+    value = error.value
+    if not isinstance(value, int) or -2**63 <= value < 2**64:
+        return error
+    return OutOfRange(str(error), struct=error.struct, field=error.field, value=value)
 
 
 cdef str place_of(Field* field):
@@ -90,21 +102,44 @@ cdef int assign(
     PyObject* value, bint in_dict,
 ) except -1:
     """Set a field; `in_dict` when the value comes from a dict or a keyword."""
+    if field.kind == TEXT and PyUnicode_CheckExact(value):
+        return store(arena, segment, data, bits, field, value)
+    try:
+        return assign_checked(arena, segment, data, bits, field, value, in_dict)
+    except EncodeError as error:
+        raise out_of_range(error) from None
+
+
+cdef int assign_checked(
+    BuilderArena arena, Segment* segment, uint8_t* data, uint32_t bits, Field* field,
+    PyObject* value, bint in_dict,
+) except -1:
     cdef uint32_t kind = field.kind
-    if kind == TEXT:
-        if PyUnicode_CheckExact(value):
-            return store(arena, segment, data, bits, field, value)
-    elif kind <= FLOAT64:
+    if kind <= FLOAT64:
         if kind >= INT8 and (PyBool_Check(value) or value == Py_None):
             raise mismatch(field, value)
         if kind == FLOAT32 and is_too_large(value):
             infinite = INFINITY if PyFloat_AS_DOUBLE(value) > 0 else -INFINITY
             return store(arena, segment, data, bits, field, <PyObject*>infinite)
         return store(arena, segment, data, bits, field, value)
-    elif kind == STRUCT or kind == LIST or kind == GROUP:
+    if kind == STRUCT or kind == LIST or kind == GROUP:
         return assign_composite(arena, segment, data, bits, field, value)
     held = plain_value(field, <object>value, in_dict)
+    if kind == TEXT and isinstance(held, bytes):
+        data += (bits >> 3) + <size_t>field.offset * 8
+        store_bytes_of_text(arena, segment, data, field, held)
+        activate(field, data - (bits >> 3) - <size_t>field.offset * 8)
+        return 0
     return store(arena, segment, data, bits, field, <PyObject*>held)
+
+
+cdef int store_bytes_of_text(
+    BuilderArena arena, Segment* segment, uint8_t* place, Field* field, bytes text
+) except -1:
+    """Store a Text given as bytes, which nobody needs to be able to decode."""
+    ended = text + b"\0"
+    erase(arena, segment, place)
+    return store_data(arena, segment, place, field, <PyObject*>ended)
 
 
 cdef object INFINITY = float("inf")
@@ -129,8 +164,10 @@ cdef object plain_value(Field* field, object value, bint in_dict):
     if value is None:
         raise mismatch(field, <PyObject*>value)
     if kind == TEXT:
-        if isinstance(value, (str, bytes, bytearray, memoryview)):
+        if isinstance(value, str):
             return value
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            return bytes(value)
         raise mismatch(field, <PyObject*>value)
     if kind == DATA:
         if isinstance(value, str):
@@ -175,10 +212,6 @@ cdef object enum_value(Field* field, object value):
 
 
 # ---------------------------------------------------------------- structs, groups and lists
-
-cdef inline bint is_mapping(PyObject* value):
-    return PyDict_Check(value) or isinstance(<object>value, Mapping)
-
 
 cdef int assign_composite(
     BuilderArena arena, Segment* segment, uint8_t* data, uint32_t bits, Field* field,
@@ -322,8 +355,15 @@ cdef int assign_element(
         if kind == FLOAT32 and is_too_large(value):
             infinite = INFINITY if PyFloat_AS_DOUBLE(value) > 0 else -INFINITY
             return store_element(arena, info, items, index, <PyObject*>infinite)
-        return store_element(arena, info, items, index, value)
+        try:
+            return store_element(arena, info, items, index, value)
+        except EncodeError as error:
+            raise out_of_range(error) from None
     held = plain_value(&info.element, <object>value, False)
+    if kind == TEXT and isinstance(held, bytes):
+        return store_bytes_of_text(
+            arena, items.segment, at + (items.bits >> 3), &info.element, held
+        )
     return store_element(arena, info, items, index, <PyObject*>held)
 
 

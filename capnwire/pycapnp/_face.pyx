@@ -19,17 +19,18 @@ from capnwire._fast cimport (
 )
 from capnwire._info cimport (
     ANY_LIST, DATA, ENUM, GROUP, INTERFACE, IS_UNION_MEMBER, TEXT, Face, Field, StructInfo,
-    complete, disallow, info_of_type,
+    disallow, info_of_type,
 )
 from capnwire._lists cimport (
     List, ListBuilder, ListReader, check_list, element_of, make_list,
 )
 from capnwire._load cimport load_scalar, load_text
 from capnwire._message cimport (
-    MESSAGE_ARGUMENTS, MULTIPLE_ARGUMENTS, OPEN_ARGUMENTS, arena_bytes, arena_segments, bind_open,
-    first_words, messages_in, new_root, root_reader, special_arguments,
+    MESSAGE_ARGUMENTS, MULTIPLE_ARGUMENTS, OPEN_ARGUMENTS, arena_bytes, arena_segments,
+    begin_message, bind_open, messages_in, root_reader,
 )
 from capnwire._python cimport *
+from capnwire._store cimport is_mapping
 from capnwire.pycapnp._assign cimport assign, assign_dict, assign_element
 from capnwire.pycapnp._values cimport _DynamicEnum, member_fields
 from capnwire.wire.arena cimport (
@@ -200,15 +201,16 @@ cdef bint has_field(Struct self, Field* field) except -1:
     ) != 0
 
 
-cdef object dict_of(Struct self, bint verbose, bint base64):
+cdef object dict_of(Struct self, bint verbose, bint ordered, bint base64):
     cdef StructRef struct
     info = info_of(self)
     check_alive(self)
     ref_of(self, &struct)
-    return to_dict(
+    found = to_dict(
         info, self.arena, &struct,
         WRAPPED | (VERBOSE if verbose else 0) | (BASE64 if base64 else 0),
     )
+    return helper("ordered")(found) if ordered else found
 
 
 cdef class _DataView:
@@ -256,6 +258,12 @@ cdef object data_view(Struct self, object name):
         &view.inner, PyBUF_SIMPLE,
     )
     return memoryview(view)
+
+
+cdef object copy_of(object value):
+    """A struct or list as a pickle of it comes back: a reader of a message of its own."""
+    function, arguments = value.__reduce__()
+    return function(*arguments)
 
 
 cdef list dir_of(Struct self):
@@ -316,7 +324,7 @@ cdef class _DynamicStructReader(StructReader):
 
     def to_dict(self, verbose=False, ordered=False, encode_bytes_as_base64=False):
         """Everything in the struct as a dict."""
-        return dict_of(self, verbose, encode_bytes_as_base64)
+        return dict_of(self, verbose, ordered, encode_bytes_as_base64)
 
     def get_data_as_view(self, field):
         """A read-only memoryview of a Data field, without a copy."""
@@ -346,16 +354,11 @@ cdef class _DynamicStructReader(StructReader):
     def __reduce__(self, /):
         return helper("reduce_struct")(self)
 
-    def __reduce_ex__(self, version):
-        return helper("reduce_struct")(self)
-
     def __copy__(self, /):
-        function, arguments = helper("reduce_struct")(self)
-        return function(*arguments)
+        return copy_of(self)
 
     def __deepcopy__(self, memo):
-        function, arguments = helper("reduce_struct")(self)
-        return function(*arguments)
+        return copy_of(self)
 
 
 cdef BuilderArena arena_to_write(Struct self):
@@ -421,8 +424,10 @@ cdef class _DynamicStructBuilder(StructBuilder):
     def init(self, field, size=None):
         """Start a field anew: a zeroed struct, group, list, Text, Data or AnyPointer."""
         cdef Field* found = field_of(self, name_of(field))
-        if size is not None and size < 0:
-            raise OverflowError("can't convert negative value to unsigned int")
+        if size is not None:
+            size = int(size)          # programs divide, and pycapnp drops what is left
+            if size < 0 or size > 0xFFFFFFFF:
+                raise OverflowError(f"a size is an unsigned int, not {size}")
         made = init_field(self, found, size)
         if found.kind > INTERFACE and found.kind <= ANY_LIST:
             return wrapped(made, None)
@@ -445,6 +450,8 @@ cdef class _DynamicStructBuilder(StructBuilder):
     def from_dict(self, d):
         """Set fields from a dict; text for a Data field is decoded from base64."""
         cdef StructRef struct
+        if not is_mapping(<PyObject*>d):
+            raise TypeError(f"a dict is wanted, not {type(d).__name__}")
         check_alive(self)
         ref_of(self, &struct)
         assign_dict(info_of(self), <BuilderArena>self.arena, &struct, d)
@@ -518,7 +525,7 @@ cdef class _DynamicStructBuilder(StructBuilder):
 
     def to_dict(self, verbose=False, ordered=False, encode_bytes_as_base64=False):
         """Everything in the struct as a dict."""
-        return dict_of(self, verbose, encode_bytes_as_base64)
+        return dict_of(self, verbose, ordered, encode_bytes_as_base64)
 
     def get_data_as_view(self, field):
         """A writable memoryview of a Data field in place."""
@@ -551,16 +558,11 @@ cdef class _DynamicStructBuilder(StructBuilder):
     def __reduce__(self, /):
         return helper("reduce_struct")(self)
 
-    def __reduce_ex__(self, version):
-        return helper("reduce_struct")(self)
-
     def __copy__(self, /):
-        function, arguments = helper("reduce_struct")(self)
-        return function(*arguments)
+        return copy_of(self)
 
     def __deepcopy__(self, memo):
-        function, arguments = helper("reduce_struct")(self)
-        return function(*arguments)
+        return copy_of(self)
 
 
 def root_of(Struct builder):
@@ -658,12 +660,11 @@ cdef class _DynamicListReader(ListReader):
     def __reduce__(self, /):
         return helper("reduce_list")(self)
 
-    def __reduce_ex__(self, version):
-        return helper("reduce_list")(self)
+    def __copy__(self, /):
+        return copy_of(self)
 
     def __deepcopy__(self, memo):
-        function, arguments = helper("reduce_list")(self)
-        return function(*arguments)
+        return copy_of(self)
 
 
 @cython.no_gc
@@ -729,12 +730,11 @@ cdef class _DynamicListBuilder(ListBuilder):
     def __reduce__(self, /):
         return helper("reduce_list")(self)
 
-    def __reduce_ex__(self, version):
-        return helper("reduce_list")(self)
+    def __copy__(self, /):
+        return copy_of(self)
 
     def __deepcopy__(self, memo):
-        function, arguments = helper("reduce_list")(self)
-        return function(*arguments)
+        return copy_of(self)
 
 
 def memory_of(List list not None):
@@ -748,25 +748,10 @@ def memory_of(List list not None):
 cdef object new_message(PyObject* self, PyObject** args, Py_ssize_t count, PyObject* names):
     """`P.S.new_message(num_first_segment_words, allocate_seg_callable, **fields)`."""
     cdef StructInfo info = <StructInfo>self
-    cdef uint64_t words = 1024
     cdef Py_ssize_t i, named = 0 if names == NULL else PyTuple_GET_SIZE(names)
     cdef PyObject* name
     cdef uint32_t guess = 0
-    cdef Struct made
-    allocator = None
-    if info.reader_type == NULL:
-        complete(info)
-    if count > 2:
-        raise TypeError(f"new_message takes at most 2 positional arguments, not {count}")
-    if count > 0:
-        words = first_words(<object>args[0])
-    if count > 1:
-        allocator = <object>args[1]
-    if named:
-        special = special_arguments(info, args, count, names)
-        if special is not None:
-            words, allocator = first_words(special[0]), special[1] or allocator
-    made = new_root(info, words, allocator)
+    cdef Struct made = begin_message(info, args, count, names)
     for i in range(named):
         name = PyTuple_GET_ITEM(names, i)
         if guess >= info.count or info.fields[guess].name != name:

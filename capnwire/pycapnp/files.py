@@ -58,14 +58,7 @@ def read_multiple_bytes_packed(
     kind: Any, buf: Any, limit: int | None, nesting: int | None
 ) -> Iterator[Any]:
     """The packed messages of a buffer; a truncated last one warns and ends it."""
-    view = _bytes_of(buf)
-    at = 0
-    while at < len(view):
-        try:
-            message, at = unpack_message(view, at, limit_words=native._limit_words(limit))
-        except PackingError:
-            _truncated()
-            return
+    for message in _unpacked(buf, limit):
         yield kind.from_bytes(message, limit, nesting)
 
 
@@ -76,24 +69,31 @@ def any_messages_packed(
     limit, nesting = traversal_limit_in_words, nesting_limit
     from capnwire.pycapnp.objects import _DynamicObjectReader
 
+    for message in _unpacked(buf, limit):
+        yield _DynamicObjectReader(any_root(segments_of(message), _limit(limit), nesting))
+
+
+def _unpacked(buf: Any, limit: int | None) -> Iterator[bytes]:
+    """The packed messages of a buffer, unpacked; a truncated last one warns and ends it."""
     view = _bytes_of(buf)
     at = 0
     while at < len(view):
         try:
             message, at = unpack_message(view, at, limit_words=native._limit_words(limit))
         except PackingError:
-            _truncated()
+            _truncated(4)
             return
-        yield _DynamicObjectReader(any_root(segments_of(message), _limit(limit), nesting))
+        yield message
 
 
 def _limit(limit: int | None) -> int:
     return DEFAULT_LIMIT if limit is None else limit
 
 
-def _truncated() -> None:
+def _truncated(level: int = 3) -> None:
     warnings.warn(
-        "the input ends in the middle of a message, which is dropped", RuntimeWarning, stacklevel=3
+        "the input ends in the middle of a message, which is dropped", RuntimeWarning,
+        stacklevel=level,
     )
 
 

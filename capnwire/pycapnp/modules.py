@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from capnwire._any import any_root
 from capnwire._info import EnumInfo, InterfaceInfo, ListInfo, StructInfo
-from capnwire.message.types import Scalar
+from capnwire.message.types import Scalar, value_of
 from capnwire.pycapnp import _face
 from capnwire.schema.model import (
     AnnotationBody,
@@ -43,9 +43,11 @@ class _Module:
     @property
     def schema(self) -> Any:
         """The schema of the declaration."""
-        from capnwire.pycapnp.schemas import schema_of
+        found = self.__dict__.get("schema")
+        if found is None:
+            from capnwire.pycapnp.schemas import schema_of
 
-        found = self.__dict__["schema"] = schema_of(self._info)
+            found = self.__dict__["schema"] = schema_of(self._info)
         return found
 
     @property
@@ -96,7 +98,7 @@ class _StructModuleWhich(enum.Enum):
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, str):
-            return self._field_name == other
+            return other in (self.name, self._field_name)
         if isinstance(other, _StructModuleWhich):
             return bool(self.value == other.value)
         return bool(other == self.value)
@@ -330,18 +332,8 @@ def constant(registry: DropInRegistry, type: Type, value: Value) -> Any:
     """The Python value of a constant."""
     key = registry.close(type, ())
     kind = key[0]
-    if kind == "enum":
-        info = registry.info(key)
-        assert isinstance(info, EnumInfo)
-        return info.value(int(value.value or 0))  # type: ignore[call-overload]
-    if kind == "void":
-        return None
-    if kind == "text":
-        return (value.value or b"").decode("utf-8", "surrogateescape")  # type: ignore[attr-defined]
-    if kind == "data":
-        return value.value or b""
-    if kind not in ("struct", "list", "anyPointer", "anyStruct", "anyList", "interface"):
-        return value.value
+    if kind not in ("struct", "list", "anyPointer", "interface"):
+        return value_of(registry, type, value)
     root = any_root([segment_of(value) or b"\0" * 8])
     if kind == "struct":
         return root.as_struct(registry.module_of(registry.info(key)))  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from capnwire._any import (
@@ -43,12 +44,12 @@ def _list_type(schema: Any) -> ListInfo:
     return info if isinstance(info, ListInfo) else _ListSchema(schema)._info
 
 
-class _DynamicObjectReader:
-    """A pointer whose type the program names: `as_struct(S)`, `as_list(...)`, `as_text()`."""
+class _DynamicObject:
+    """What readers and builders of such a pointer share."""
 
     __slots__ = ("_pointer",)
 
-    def __init__(self, pointer: AnyPointerReader) -> None:
+    def __init__(self, pointer: Any) -> None:
         self._pointer = pointer
 
     @property
@@ -65,11 +66,8 @@ class _DynamicObjectReader:
 
     def as_text(self) -> str:
         """The Text that it names."""
-        return self._pointer.as_text()
-
-    def as_data(self) -> bytes:
-        """The Data that it names."""
-        return self._pointer.as_data()
+        found: str = self._pointer.as_text()
+        return found
 
     def as_interface(self, schema: Any) -> Any:
         """The capability that it names, as a client of an interface."""
@@ -79,41 +77,29 @@ class _DynamicObjectReader:
         return "<opaque pointer>"
 
 
-class _DynamicObjectBuilder:
+class _DynamicObjectReader(_DynamicObject):
+    """A pointer whose type the program names: `as_struct(S)`, `as_list(...)`, `as_text()`."""
+
+    __slots__ = ()
+
+    def as_data(self) -> bytes:
+        """The Data that it names."""
+        found: bytes = self._pointer.as_data()
+        return found
+
+
+class _DynamicObjectBuilder(_DynamicObject):
     """A pointer whose type the program names; `as_struct(S)` makes the struct when it is null."""
 
-    __slots__ = ("_pointer",)
-
-    def __init__(self, pointer: AnyPointerBuilder) -> None:
-        self._pointer = pointer
-
-    @property
-    def _parent(self) -> object:
-        return self._pointer
-
-    def as_struct(self, schema: Any) -> Any:
-        """A builder of the struct, seen as `schema`."""
-        return self._pointer.as_struct(schema)
-
-    def as_list(self, schema: Any) -> Any:
-        """A builder of the list, seen as a `_ListSchema`."""
-        return self._pointer.as_list(_list_type(schema))
+    __slots__ = ()
 
     def init_as_list(self, schema: Any, size: int) -> Any:
         """A new zeroed list of `size` elements."""
         return self._pointer.init_as_list(_list_type(schema), size)
 
-    def as_text(self) -> str:
-        """The Text that it names."""
-        return self._pointer.as_text()
-
     def set_as_text(self, text: str) -> None:
         """Store a Text."""
         self._pointer.set_as_text(text)
-
-    def as_interface(self, schema: Any) -> Any:
-        """The capability that it names, as a client of an interface."""
-        return wrap(self._pointer.as_interface(), getattr(schema, "_info", schema))
 
     def set(self, other: Any) -> None:
         """Store a copy of a struct, list, text, bytes or other AnyPointer."""
@@ -122,9 +108,6 @@ class _DynamicObjectBuilder:
     def as_reader(self) -> _DynamicObjectReader:
         """A reader of the same pointer."""
         return _DynamicObjectReader(self._pointer.as_reader())
-
-    def __str__(self) -> str:
-        return "<opaque pointer>"
 
 
 _capability: Callable[[Any, Any], Any] | None = None
@@ -276,7 +259,7 @@ def _key_of(info: ListInfo) -> tuple[object, ...]:
     return ("list", element.scope[1])
 
 
-# ------------------------------------------------------------------ text and arrays
+# ------------------------------------------------------------------ text, dicts and arrays
 
 
 def text_of(value: Any) -> str:
@@ -295,6 +278,13 @@ def repr_of(value: Any) -> str:
         return f"<capnp list {kind} {text}>"
     kind = "builder" if isinstance(value, _DynamicStructBuilder) else "reader"
     return f"<{value._info.node.display_name} {kind} {text}>"
+
+
+def ordered(value: Any) -> Any:
+    """What `to_dict(ordered=True)` gives: an OrderedDict wherever there is a dict."""
+    if isinstance(value, dict):
+        return OrderedDict((key, ordered(item)) for key, item in value.items())
+    return [ordered(item) for item in value] if isinstance(value, list) else value
 
 
 def array_of(items: Any, dtype: Any) -> Any:
@@ -328,7 +318,7 @@ class _MessageBuilder:
     """A message under construction whose root is chosen later."""
 
     def __init__(self, *_: object) -> None:
-        raise TypeError("an abstract class: use _MallocMessageBuilder")
+        raise NotImplementedError("an abstract class: use _MallocMessageBuilder")
 
     _root: AnyPointerBuilder
 
@@ -344,9 +334,10 @@ class _MessageBuilder:
         """The root pointer."""
         return _DynamicObjectBuilder(self._root)
 
-    def set_root(self, new_root: Any) -> None:
-        """Make the root a copy of a struct."""
+    def set_root(self, new_root: Any) -> Any:
+        """Make the root a copy of a struct, and give its builder."""
         self._root.set(new_root)
+        return self.get_root(new_root.schema)
 
     def new_orphan(self, schema: Any) -> _DynamicOrphan:
         """A new struct in this message that nothing names yet."""
@@ -354,7 +345,7 @@ class _MessageBuilder:
 
     def get_segments_for_output(self) -> list[bytes]:
         """The segments as bytes."""
-        return self._root.to_segments()
+        return [] if self._root.is_null else self._root.to_segments()
 
     def _to_bytes(self) -> bytes:
         if self._root.is_null:
@@ -382,7 +373,7 @@ class _MessageReader:
     """A message that was read; `get_root(S)` gives its root."""
 
     def __init__(self, *_: object) -> None:
-        raise TypeError("an abstract class: use _StreamFdMessageReader")
+        raise NotImplementedError("an abstract class: use _StreamFdMessageReader")
 
     _pointer: AnyPointerReader
 

@@ -423,28 +423,15 @@ class _DynamicCapabilityServer(NativeServer):
     __slots__ = ("__dict__",)
 
     @classmethod
-    def _capnwire_methods(cls) -> dict[int, tuple[ServerMethod | None, ...]]:
-        table = cls.__dict__.get("_capnwire_table")
-        if table is None:
-            table = {}
-            for base in reversed(cls.__mro__):
-                info = base.__dict__.get("_info")
-                if info is not None:
-                    for id, methods in methods_of(info).items():
-                        table[id] = tuple(_server_method(method) for method in methods)
-            cls._capnwire_table = table  # type: ignore[attr-defined]
-        return table
+    def _capnwire_method(cls, method: Method) -> ServerMethod:
+        name = method.name
 
+        async def serve(server: Any, context: Any) -> Any:
+            return await _serve(server, name, method, context)
 
-def _server_method(method: Method) -> ServerMethod:
-    name = method.name
-
-    async def serve(server: Any, context: Any) -> Any:
-        return await _serve(server, name, method, context)
-
-    return ServerMethod(
-        method, serve, bound=False, asynchronous=True, positional=(CONTEXT,)
-    )
+        return ServerMethod(
+            method, serve, bound=False, asynchronous=True, positional=(CONTEXT,)
+        )
 
 
 async def _serve(server: Any, name: str, method: Method, native: Any) -> Any:
@@ -541,7 +528,7 @@ def new_client(module: Any, server: Any) -> Any:
     for id, methods in methods_of(info).items():
         # A server may be served as an interface that its class does not derive from.
         if id not in table:
-            table[id] = tuple(_server_method(method) for method in methods)
+            table[id] = tuple(server._capnwire_method(method) for method in methods)
     return client_for(info, reference_behind(server))
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from capnwire._info import EnumInfo, InterfaceInfo, ListInfo, StructInfo
 from capnwire.errors import KjException
+from capnwire.message.reflection import Inheritance
 from capnwire.pycapnp.modules import constant, list_info
 from capnwire.schema.model import ConstBody, EnumBody, InterfaceBody, StructBody
 
@@ -224,6 +225,14 @@ class _EnumSchema:
         """The numbers of the values by name."""
         return {name: value.raw for name, value in self._info.by_name.items()}
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _EnumSchema):
+            return NotImplemented
+        return self._info is other._info
+
+    def __hash__(self) -> int:
+        return hash(self._info.node.id)
+
     @property
     def node(self) -> Any:
         """The node as a message of schema.capnp's `Node`."""
@@ -234,11 +243,17 @@ class _EnumSchema:
         return _NodeReader(self._info.scope[0], self._info.node)
 
 
-class _InterfaceSchema:
+class _InterfaceSchema(Inheritance):
     """The schema of an interface."""
 
     def __init__(self, info: InterfaceInfo) -> None:
         self._info = info
+
+    @property
+    def id(self) -> int:
+        """The 64-bit id."""
+        found: int = self._info.node.id
+        return found
 
     @property
     def node(self) -> Any:
@@ -258,25 +273,6 @@ class _InterfaceSchema:
         }
 
     @property
-    def methods_inherited(self) -> dict[str, _InterfaceMethod]:
-        """All methods by name: its own before those of what it extends."""
-        found: dict[str, _InterfaceMethod] = {}
-        for interface in self._lineage():
-            for name, method in interface.methods.items():
-                found.setdefault(name, method)
-        return found
-
-    @property
-    def method_names(self) -> tuple[str, ...]:
-        """The names of the interface's own methods."""
-        return tuple(self.methods)
-
-    @property
-    def method_names_inherited(self) -> set[str]:
-        """The names of all methods."""
-        return set(self.methods_inherited)
-
-    @property
     def superclasses(self) -> list[_InterfaceSchema]:
         """The interfaces that this one extends directly."""
         registry, key = self._info.scope
@@ -286,16 +282,6 @@ class _InterfaceSchema:
             )
             for base in self._info.node.body.superclasses
         ]
-
-    def _lineage(self) -> list[_InterfaceSchema]:
-        found: dict[int, _InterfaceSchema] = {}
-        waiting = [self]
-        while waiting:
-            interface = waiting.pop(0)
-            if interface._info.node.id not in found:
-                found[interface._info.node.id] = interface
-                waiting += interface.superclasses
-        return list(found.values())
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _InterfaceSchema):
