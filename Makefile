@@ -31,7 +31,7 @@ help:
 	@echo "make pycapnp-suite   pycapnp's own tests against capnwire.pycapnp"
 	@echo "make lint      ruff, cython-lint, mypy --strict, stubtest, layering"
 	@echo "make bench     figures beside the peers (BENCH_ARGS='--quick --only rows')"
-	@echo "make figures   all of it, into the table of README.md"
+	@echo "make figures   all of it, into the tables of README.md"
 	@echo "make fuzz      the property tests, 50 times as long, and $(MUTANTS) changed messages"
 	@echo "make sanitize  the tests on extensions built with ASan and UBSan"
 	@echo "make peers     the programs of other implementations that RPC is tested against"
@@ -117,6 +117,7 @@ bench-quick: build $(VENV)/installed-bench
 
 figures: build $(VENV)/installed-bench
 	$(PY) -m bench codec --update README.md
+	$(PY) -m bench rpc --update README.md
 
 docs: build $(VENV)/installed-docs
 	$(PY) -m sphinx -W --keep-going -q docs docs/_build

@@ -75,11 +75,11 @@ def markdown(suite: Suite, names: dict[str, str]) -> str:
 
 
 def update(path: Path, suite: Suite, names: dict[str, str]) -> None:
-    """Put the table between the `figures` comments of a page, with what it was measured on."""
+    """Put the table between the suite's `figures` comments of a page, with what it ran on."""
     text = path.read_text()
-    start = text.index("<!-- figures")
+    start = text.index(f"<!-- figures: python -m bench {suite.name} ")
     start = text.index("\n", start) + 1
-    end = text.index("<!-- end of figures -->")
+    end = text.index("<!-- end of figures -->", start)
     where = machine()
     versions = ", ".join(f"{names[p]} {v}" for p, v in suite.versions.items() if p != "python")
     found = verdicts(suite)

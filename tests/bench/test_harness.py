@@ -63,14 +63,16 @@ def test_a_missed_target_is_said_plainly(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_a_table_goes_between_the_marks_of_a_page(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text("before\n<!-- figures: x -->\nold\n<!-- end of figures -->\nafter\n")
+    head = "<!-- figures: python -m bench other -->\nkept\n<!-- end of figures -->\n"
+    mark = "<!-- figures: python -m bench codec --update page.md -->\n"
+    page.write_text(f"{head}{mark}old\n<!-- end of figures -->\nafter\n")
     run = suite((Row("won", "Won", targets=(must("pycapnp", 0.5),)),), {"won": {"pycapnp": 2.0}})
     run.versions.update(pycapnp="1")
     report.update(page, run, {"pycapnp": "pycapnp"})
     text = page.read_text()
     assert "| Won | 2.00 s |" in text
     assert "old" not in text
-    assert text.startswith("before\n<!-- figures: x -->\n")
+    assert text.startswith(f"{head}{mark}")
     assert text.endswith("<!-- end of figures -->\nafter\n")
 
 
