@@ -19,12 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = [
-    "from_bytes_packed", "read", "read_multiple", "read_multiple_bytes_packed",
+    "from_bytes_packed", "next_message", "read", "read_multiple", "read_multiple_bytes_packed",
     "read_multiple_packed", "read_packed", "segments_of", "write_all",
 ]
 
 DEFAULT_LIMIT = 8 * 1024 * 1024
-CHUNK = 1 << 18
 
 
 def write_all(file: Any, data: bytes) -> None:
@@ -119,13 +118,14 @@ def _source(file: Any) -> Any:
     raise TypeError(f"a file object is wanted, not {type(file).__name__}")
 
 
-def next_message(file: Any, decoder: Any) -> bytes:
-    """The next whole message of a file.
+def next_message(file: Any, limit: int | None, *, packed: bool = False) -> bytes:
+    """The next whole message of a file; nothing behind it is taken.
 
     Raises:
         TruncatedError: the file ends before it.
     """
-    message = native._next(native._Source(_source(file)), decoder)
+    take = native._next_packed if packed else native._next_framed
+    message = take(native._Source(_source(file)), limit)
     if message is None:
         raise TruncatedError("Premature EOF", wanted=8, found=0)
     return message
@@ -133,97 +133,34 @@ def next_message(file: Any, decoder: Any) -> bytes:
 
 def read(kind: Any, file: Any, limit: int | None, nesting: int | None) -> Any:
     """The next framed message of a file."""
-    return kind.from_bytes(next_message(file, native._frames(limit)), limit, nesting)
+    return kind.from_bytes(next_message(file, limit), limit, nesting)
 
 
 def read_packed(kind: Any, file: Any, limit: int | None, nesting: int | None) -> Any:
     """The next packed message of a file."""
-    return kind.from_bytes(next_packed(file, limit), limit, nesting)
-
-
-def next_packed(file: Any, limit: int | None) -> bytes:
-    """The next packed message of a file, unpacked; nothing behind it is taken.
-
-    What a buffered file holds is unpacked in one go; elsewhere the length of a packed message shows
-    only step by step.
-
-    Raises:
-        TruncatedError: the file ends before it.
-    """
-    source = _source(file)
-    stream = getattr(source, "buffer", source)
-    if isinstance(stream, (io.BufferedReader, io.BufferedRandom, io.BytesIO)):
-        found = _packed_ahead(stream, native._limit_words(limit))
-        if found is not None:
-            return found
-    return next_message(source, native._packed_frames(limit))
-
-
-def _packed_ahead(stream: Any, limit_words: int) -> bytes | None:
-    """A packed message of a buffered file, or None when it has to be read step by step."""
-    if not isinstance(stream, io.BytesIO):
-        try:
-            message, end = unpack_message(stream.peek(), 0, limit_words=limit_words)
-        except PackingError:
-            pass
-        else:
-            stream.read(end)
-            return message
-    if not stream.seekable():
-        return None
-    data = b""
-    size = CHUNK
-    while True:
-        more = stream.read(size)
-        data += more
-        try:
-            message, end = unpack_message(data, 0, limit_words=limit_words)
-        except PackingError:
-            if more:
-                size = 7 * len(data)
-                continue
-            stream.seek(-len(data), 1)
-            return None
-        stream.seek(end - len(data), 1)
-        return message
+    return kind.from_bytes(next_message(file, limit, packed=True), limit, nesting)
 
 
 def read_multiple(kind: Any, file: Any, limit: int | None, nesting: int | None) -> Iterator[Any]:
     """The framed messages of a file; a truncated last one warns and ends it."""
-    return _all(kind, file, native._frames(limit), limit, nesting)
+    return _all(kind, file, native._next_framed, limit, nesting)
 
 
 def read_multiple_packed(
     kind: Any, file: Any, limit: int | None, nesting: int | None
 ) -> Iterator[Any]:
     """The packed messages of a file; a truncated last one warns and ends it."""
-    while True:
-        try:
-            message = next_packed(file, limit)
-        except TruncatedError as error:
-            if error.found:
-                _truncated()
-            return
-        yield kind.from_bytes(message, limit, nesting)
+    return _all(kind, file, native._next_packed, limit, nesting)
 
 
-def _all(kind: Any, file: Any, decoder: Any, limit: Any, nesting: Any) -> Iterator[Any]:
+def _all(kind: Any, file: Any, take: Any, limit: Any, nesting: Any) -> Iterator[Any]:
     source = native._Source(_source(file))
     while True:
         try:
-            message = native._next(source, decoder)
+            message = take(source, limit)
         except TruncatedError:
             _truncated()
             return
         if message is None:
             return
         yield kind.from_bytes(message, limit, nesting)
-
-
-def descriptor_message(file: Any, *, packed: bool, limit: int | None) -> bytes:
-    """One message for `_StreamFdMessageReader` and `_PackedFdMessageReader`."""
-    if packed:
-        return next_packed(file, limit)
-    return next_message(file, native._frames(limit))
-
-

@@ -19,7 +19,7 @@ from capnwire.errors import CapnwireError, EncodeError, KjException
 from capnwire.message.text import format_struct
 from capnwire.pycapnp import _face
 from capnwire.pycapnp._face import _DynamicListBuilder, _DynamicStructBuilder
-from capnwire.pycapnp.files import descriptor_message, segments_of, write_all
+from capnwire.pycapnp.files import next_message, segments_of, write_all
 from capnwire.pycapnp.schemas import _ListSchema, schema_of
 from capnwire.wire.packed import pack_segments
 
@@ -403,7 +403,7 @@ class _StreamFdMessageReader(_MessageReader):
         nesting_limit: int | None = None,
     ) -> None:
         self._open(
-            descriptor_message(file, packed=False, limit=traversal_limit_in_words),
+            next_message(file, traversal_limit_in_words),
             traversal_limit_in_words, nesting_limit,
         )
 
@@ -416,7 +416,7 @@ class _PackedFdMessageReader(_MessageReader):
         nesting_limit: int | None = None,
     ) -> None:
         self._open(
-            descriptor_message(file, packed=True, limit=traversal_limit_in_words),
+            next_message(file, traversal_limit_in_words, packed=True),
             traversal_limit_in_words, nesting_limit,
         )
 

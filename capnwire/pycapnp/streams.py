@@ -14,6 +14,7 @@ from weakref import WeakSet
 from capnwire.aio.session import Session
 from capnwire.errors import KjException, TruncatedError
 from capnwire.message import files as native
+from capnwire.wire.framing import FrameDecoder
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -295,7 +296,7 @@ async def read_async(
 ) -> Any:
     """A reader of the next message of a stream, or None at its end."""
     _check(stream)
-    decoder = native._frames(limit)
+    decoder = FrameDecoder(message_limit_words=native._limit_words(limit))
     while True:
         message = decoder.next_message()
         if message is not None:

@@ -90,6 +90,10 @@ class PackedDecoder(Iterator[bytes]):
         reads nothing beyond the message.  Exact inside a run of bytes that were left as they are.
         """
 
+    @property
+    def unread(self) -> int:
+        """How many of the bytes that were fed are behind what was unpacked."""
+
     def finish(self) -> None:
         """Say that no bytes follow; messages that are whole can still be taken.
 

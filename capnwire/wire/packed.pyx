@@ -595,6 +595,11 @@ cdef class PackedDecoder:
             queue.end - queue.start,
         )
 
+    @property
+    def unread(self):
+        """How many of the bytes that were fed are behind what was unpacked."""
+        return self.queue.end - self.queue.start
+
     def finish(self):
         """Say that no bytes follow; messages that are whole can still be taken.
 

@@ -36,7 +36,7 @@ def messages(notes: ModuleType) -> list[Any]:
     return [
         notes.Note.new_message(id=i, text="x" * (i * 7), data=rng.randbytes(i * i * 40))
         for i in range(12)
-    ]
+    ] + [notes.Note.new_message(id=12, text="y", data=rng.randbytes(90_000))]
 
 
 def framed(messages: list[Any]) -> bytes:
@@ -137,6 +137,19 @@ def from_single_bytes(data: bytes, tmp_path: Path) -> Iterator[Any]:
     yield Dripping(data, 1)
 
 
+def from_buffered_pipe(data: bytes, tmp_path: Path) -> Iterator[Any]:
+    context = from_pipe(data, tmp_path)
+    with os.fdopen(os.dup(next(context)), "rb") as file:
+        yield file
+    next(context, None)
+
+
+def from_changeable_file(data: bytes, tmp_path: Path) -> Iterator[Any]:
+    (tmp_path / "file").write_bytes(data)
+    with open(tmp_path / "file", "r+b") as file:
+        yield file
+
+
 def from_buffered_drops(data: bytes, tmp_path: Path) -> Iterator[Any]:
     yield io.BufferedReader(io.BytesIO(data), 16)  # type: ignore[arg-type]
 
@@ -150,6 +163,8 @@ SOURCES = [
     from_gzip,
     from_memory,
     from_single_bytes,
+    from_buffered_pipe,
+    from_changeable_file,
     from_buffered_drops,
 ]
 
@@ -199,9 +214,10 @@ def test_what_stands_behind_a_message_is_left_in_the_file(
 ) -> None:
     for message in messages:
         data = message.to_bytes() if form == "framed" else message.to_bytes_packed()
-        file = io.BytesIO(data + b"the next protocol")
-        (notes.Note.read if form == "framed" else notes.Note.read_packed)(file)
-        assert file.read() == b"the next protocol"
+        for kind in (io.BytesIO, lambda data: io.BufferedReader(io.BytesIO(data))):
+            file = kind(data + b"the next protocol")
+            (notes.Note.read if form == "framed" else notes.Note.read_packed)(file)
+            assert file.read() == b"the next protocol"
 
 
 @pytest.mark.parametrize("kind", [str, Path, os.fsencode], ids=["str", "Path", "bytes"])

@@ -434,6 +434,21 @@ def test_messages_can_be_taken_after_the_end() -> None:
         decoder.feed(b"")
 
 
+def test_what_is_behind_a_message_is_unread() -> None:
+    decoder = PackedDecoder()
+    first = pack_segments([bytes(8)])      # 10 01 (the table: one word), 00 00 (the root)
+    assert first == bytes.fromhex("1001 0000")
+    decoder.feed(first + first[:3])
+    assert decoder.unread == 7
+    assert decoder.next_message() is not None
+    assert decoder.unread == 3
+    assert decoder.next_message() is None
+    assert decoder.unread == 1             # a 00 whose count has not come
+    decoder.feed(first[3:])
+    assert decoder.next_message() is not None
+    assert decoder.unread == 0
+
+
 def test_feeding_byte_by_byte_is_linear() -> None:
     packed = pack_segments([b"\1" * 80_000] + [b""] * 500) + pack_segments([b"\1\0" * 40_000])
     decoder = PackedDecoder()
