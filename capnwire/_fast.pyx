@@ -42,6 +42,7 @@ from capnwire.wire.builder cimport adopt, erase, init_struct
 from capnwire.wire.canonical cimport structs_equal
 from capnwire.wire.copy cimport canonical_struct, copy_struct, total_size
 from capnwire.wire.memory cimport load16, load64, prefetch
+from capnwire.wire.packed cimport pack_arena
 from capnwire.wire.reader cimport ListRef, StructRef
 
 from capnwire.errors import EncodeError, EncodeTypeError
@@ -361,7 +362,7 @@ cdef class Struct:
 
     def to_bytes_packed(self, /):
         """As `to_bytes`, packed (encoding.md, Packing)."""
-        return late("pack_segments")(self.to_segments())
+        return pack_arena(arena_of_root(self))
 
     def write(self, file):
         """Write the framed message to a file object, socket or path."""

@@ -22,7 +22,6 @@ from capnwire.message.files import (
 from capnwire.message.text import repr_of, text_of
 from capnwire.message.types import branded, list_of, struct_class
 from capnwire.schema.registry import registry_with
-from capnwire.wire.packed import pack_segments
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +38,6 @@ __all__ = [
     "enum_by_id",
     "field_names",
     "from_bytes_packed",
-    "pack_segments",
     "read",
     "read_multiple",
     "read_multiple_bytes_packed",

@@ -37,6 +37,7 @@ from capnwire.wire.arena cimport (
     ARENA_STRICT, Arena, BuilderArena, Pin, closed_error, open_framed, pin_of,
 )
 from capnwire.wire.memory cimport load16, load64
+from capnwire.wire.packed cimport pack_arena
 from capnwire.wire.reader cimport StructRef
 
 from warnings import warn
@@ -477,7 +478,7 @@ cdef class _DynamicStructBuilder(StructBuilder):
 
     def to_bytes_packed(self, /):
         """The packed message."""
-        return helper("pack_segments")(arena_segments(arena_to_write(self)))
+        return pack_arena(arena_to_write(self))
 
     def _to_bytes_packed_helper(self, word_count=None):
         """As `to_bytes_packed`."""
@@ -489,9 +490,7 @@ cdef class _DynamicStructBuilder(StructBuilder):
 
     def write_packed(self, file):
         """Write the packed message to a file object; the bytes are in the file when it returns."""
-        helper("write_all")(
-            file, helper("pack_segments")(arena_segments(arena_to_write(self)))
-        )
+        helper("write_all")(file, pack_arena(arena_to_write(self)))
 
     def write_async(self, stream):
         """Write the framed message to an AsyncIoStream; await the result."""

@@ -30,8 +30,7 @@ __all__ = [
     "_DynamicObjectBuilder", "_DynamicObjectReader", "_DynamicOrphan",
     "_DynamicResizableListBuilder", "_MallocMessageBuilder", "_MessageBuilder", "_MessageReader",
     "_PackedFdMessageReader", "_PyCustomMessageBuilder", "_StreamFdMessageReader",
-    "_write_message_to_fd", "_write_packed_message_to_fd", "pack_segments", "schema_of",
-    "write_all",
+    "_write_message_to_fd", "_write_packed_message_to_fd", "schema_of", "write_all",
 ]
 
 

@@ -3,6 +3,7 @@
 from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint64_t
 
+from capnwire.wire.arena cimport BuilderArena
 from capnwire.wire.framing cimport ByteQueue
 
 
@@ -39,3 +40,4 @@ cdef class PackedDecoder:
 
 
 cdef bytes pack_parts(list parts)
+cdef bytes pack_arena(BuilderArena arena)

@@ -6,10 +6,10 @@ Spec: encoding.md, 1.6.
 
 cimport cython
 from cpython.object cimport PyObject
-from libc.stdint cimport uint8_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from capnwire.wire.arena cimport Pin, pin_of
+from capnwire.wire.arena cimport BuilderArena, BuilderSegment, Pin, builder_segment, pin_of
 from capnwire.wire.framing cimport ByteQueue, framed_bytes, segment_table, table_bytes
 from capnwire.wire.memory cimport load32, load64, store64
 
@@ -207,14 +207,18 @@ cdef uint8_t* pack_words(
 
 
 cdef int pack_into(Growing* output, object part) except -1:
-    """Pack one write: the reference never lets a run cross from one write to the next."""
+    """Pack one write."""
     cdef Pin pin = pin_of(part)
-    cdef const uint8_t* at = <const uint8_t*>pin.view.buf
-    cdef const uint8_t* end = at + pin.view.len
-    cdef const uint8_t* block_end
-    cdef uint8_t* place
     if pin.view.len & 7:
         raise EncodeError(f"only whole words can be packed, and {pin.view.len} bytes are not")
+    return pack_bytes(output, <const uint8_t*>pin.view.buf, pin.view.len)
+
+
+cdef int pack_bytes(Growing* output, const uint8_t* at, uint64_t size) except -1:
+    """Pack one write: the reference never lets a run cross from one write to the next."""
+    cdef const uint8_t* end = at + size
+    cdef const uint8_t* block_end
+    cdef uint8_t* place
     while at < end:
         block_end = at + min(<size_t>(end - at), <size_t>(PACK_BLOCK * 8))
         make_room(output, <size_t>((block_end - at) >> 3) * 10 + MAX_PACKED_STEP + 8)
@@ -230,6 +234,22 @@ cdef bytes pack_parts(list parts):
     try:
         for part in parts:
             pack_into(&output, part)
+        return finish_output(&output)
+    finally:
+        release(&output)
+
+
+cdef bytes pack_arena(BuilderArena arena):
+    """A message that was built, packed where it lies."""
+    cdef Growing output = Growing(NULL, NULL, 0, 0)
+    cdef uint32_t i, count = arena.more_count + 1
+    cdef BuilderSegment* segment
+    sizes = [<uint64_t>builder_segment(arena, i).head.words * 8 for i in range(count)]
+    try:
+        pack_into(&output, segment_table(sizes))
+        for i in range(count):
+            segment = builder_segment(arena, i)
+            pack_bytes(&output, segment.head.base, sizes[i])
         return finish_output(&output)
     finally:
         release(&output)

@@ -220,6 +220,15 @@ def test_what_stands_behind_a_message_is_left_in_the_file(
             assert file.read() == b"the next protocol"
 
 
+@pytest.mark.parametrize("first_words", [1, 2, 50, 1024])
+def test_each_segment_is_packed_by_itself(notes: ModuleType, first_words: int) -> None:
+    message = notes.Note.new_message(
+        num_first_segment_words=first_words, id=1, text="t" * 20, data=bytes(range(256)) * 60
+    )
+    assert message.to_bytes_packed() == pack_segments(message.to_segments())
+    assert notes.Note.from_bytes_packed(message.to_bytes_packed()) == message
+
+
 @pytest.mark.parametrize("kind", [str, Path, os.fsencode], ids=["str", "Path", "bytes"])
 def test_paths_are_opened_and_closed(
     notes: ModuleType, messages: list[Any], tmp_path: Path, kind: Any
