@@ -29,6 +29,11 @@ from capnwire.errors import LocalProtocolError, RemoteError
 cdef extern from "Python.h":
     object PyObject_Vectorcall(object function, PyObject** args, size_t count, PyObject* names)
     bint PyCoro_CheckExact(PyObject* o)
+    ctypedef struct PyAsyncMethods:
+        void* am_await
+    ctypedef struct TypeObject "PyTypeObject":
+        PyAsyncMethods* tp_as_async
+    TypeObject* Py_TYPE(object o)
 
 cdef enum:
     MOST_ARGUMENTS = 24
@@ -333,7 +338,7 @@ cdef class Context:
             return outcome.follow(<Outcome>value)
         if outcome.state != PENDING:
             return 0
-        if value is not None and hasattr(type(value), "__await__"):
+        if is_awaitable(value):
             return self.spawn(wait_for(value))
         if value is None and self.made_results is not None:
             built = <Struct>self.made_results
@@ -343,6 +348,11 @@ cdef class Context:
         except Exception as error:
             return outcome.settle(None, as_remote(error))
         return outcome.settle(results, None)
+
+
+cdef inline bint is_awaitable(object value) noexcept:
+    cdef PyAsyncMethods* methods = Py_TYPE(value).tp_as_async
+    return methods != NULL and methods.am_await != NULL
 
 
 async def wait_for(awaitable):
