@@ -154,23 +154,16 @@ cdef class Connection:
     cdef Reference exported_as(self, Reference reference)
     cdef int register(self, Question question, uint8_t hints) except -1
     cdef int uncount(self, Answer answer) except -1
-    cdef int return_exception(self, Answer answer) except -1
-    cdef int tail_possible(self, Answer answer, uint8_t hints) except -1
-    cdef int tail_to(self, Answer answer, Question question) except -1
     cdef int remove_answer(self, Answer answer) except -1
     cdef int forget_question(self, Question question) except -1
-    cdef int send_disembargo(self, Reference raw, uint16_t tag, uint32_t id) except -1
-    cdef int send_due(self) except -1
     cdef int abort_with(self, str text) except -1
     cdef int put(self, BuilderArena arena) except -1
-    cdef int send_call(self, Call call, uint32_t target_id, AnswerReference target) except -1
     cdef int give_back(self, list exports) except -1
     cdef int release_export(self, uint32_t id, uint32_t count) except -1
-    cdef int send_return(self, Answer answer) except -1
-    cdef int send_resolve(self, Export entry, Reference reference) except -1
     cdef int drain_dropped(self) except -1
     cdef int end(self, object error) except -1
 
 
 cdef object protocol_error(str text)
 cdef object disconnected(Connection connection)
+cdef Question new_question(Connection connection)

@@ -1,34 +1,32 @@
-"""One connection to another vat: its four tables, what is sent, what happens at its end.
+"""One connection to another vat: its four tables, what is in them, what happens at its end.
 
-`rpc.incoming` has what arrives, `rpc.descriptors` how capabilities are written.  Nothing here
-waits, reads a clock or touches a socket.  Spec: rpc.capnp.
+`rpc.incoming` has what arrives, `rpc.outgoing` what is sent.  Nothing here waits, reads a clock or
+touches a socket.  Spec: rpc.capnp.
 """
 
 cimport cython
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t
 
 from collections import deque
 from weakref import ref as weak_reference
 
 from capnwire._any cimport AnyPointerReader
-from capnwire.rpc.descriptors cimport describe, write_capabilities, write_exception, write_target
+from capnwire.rpc.descriptors cimport write_exception
 from capnwire.rpc.incoming cimport handle
 from capnwire.rpc.layout cimport *
-from capnwire.rpc.messages cimport (
-    fill_call, fill_return, outgoing, outgoing_results, small_message,
-)
+from capnwire.rpc.messages cimport small_message
 from capnwire.rpc.outbox cimport Outbox
+from capnwire.rpc.outgoing cimport (
+    send_call, send_disembargo, send_resolve, send_return, tail_possible, tail_to,
+)
 from capnwire.rpc.tables cimport IdTable
 from capnwire.service.reference cimport (
-    CALL_HEADER, FAILED, NO_PIPELINING, ONLY_PIPELINE, PENDING, RETURNED, RETURN_CONTENT,
-    RETURN_HEADER, BrokenReference, Call, Outcome, Promise, QueuedReference, Reference, Runtime,
-    Waiter, broken, capability_at, content_of, innermost, shared_settle, words_of,
+    ONLY_PIPELINE, PENDING, RETURNED, BrokenReference, Call, Outcome, Promise, QueuedReference,
+    Reference, Runtime, Waiter, broken, capability_at, innermost, shared_settle,
 )
-from capnwire.wire.arena cimport BuilderArena, capabilities_of
-from capnwire.wire.builder cimport init_struct
+from capnwire.wire.arena cimport BuilderArena
 from capnwire.wire.framing cimport FrameDecoder
-from capnwire.wire.memory cimport store16, store32, store64
-from capnwire.wire.reader cimport StructRef
+from capnwire.wire.memory cimport store16, store64
 
 from capnwire.rpc.tables import Dropped
 from capnwire.errors import (
@@ -190,7 +188,7 @@ cdef class Answer(Outcome):
         return shared_settle(self, results, error)
 
     cdef int settled(self) except -1:
-        return self.connection.send_return(self)
+        return send_return(self.connection, self)
 
     cdef int follow(self, Outcome source) except -1:
         """Take the results from elsewhere: by a tail call where that is possible."""
@@ -204,7 +202,7 @@ cdef class Answer(Outcome):
                 and question.registered and not question.redirected and not question.cancelled
                 and question.sent_chunk == self.connection.outbox.closed
                 and not question.sinks and not is_awaited(question.reply)
-                and self.connection.tail_possible(self, 0)
+                and tail_possible(self.connection, self, 0)
                 and not question.only_pipeline
             ):
                 store16(
@@ -215,7 +213,7 @@ cdef class Answer(Outcome):
                 question.redirected = True
                 question.no_pipelining = False
                 question.reply = None
-                return self.connection.tail_to(self, question)
+                return tail_to(self.connection, self, question)
         return Outcome.follow(self, source)
 
     cdef Reference capability(self, bytes path):
@@ -324,7 +322,7 @@ cdef class Export(Waiter):
                 self.canonical = True
                 self.waits_for = <Promise>found
                 return self.waits_for.wait(self)
-        return connection.send_resolve(self, found)
+        return send_resolve(connection, self, found)
 
 
 @cython.final
@@ -337,7 +335,7 @@ cdef class ImportReference(Reference):
     """An object that the peer exports."""
 
     cdef int call(self, Call call) except -1:
-        return self.connection.send_call(call, self.id, None)
+        return send_call(self.connection, call, self.id, None)
 
     cdef Outcome new_outcome(self):
         return new_question(self.connection)
@@ -348,7 +346,7 @@ cdef class AnswerReference(Reference):
     """A capability in an answer that the peer is to give."""
 
     cdef int call(self, Call call) except -1:
-        return self.connection.send_call(call, 0, self)
+        return send_call(self.connection, call, 0, self)
 
     cdef Outcome new_outcome(self):
         return new_question(self.connection)
@@ -388,8 +386,8 @@ cdef class RemotePromise(Promise):
         elif loops and self.used and self.connection.error is None:
             embargo = QueuedReference.__new__(QueuedReference)
             embargo.runtime, embargo.embargoed = self.runtime, True
-            self.connection.send_disembargo(
-                self.raw, 0, self.connection.embargoes.add((embargo, target))
+            send_disembargo(
+                self.connection, self.raw, 0, self.connection.embargoes.add((embargo, target))
             )
             target = embargo
         elif (
@@ -612,83 +610,6 @@ cdef class Connection:
 
     # ------------------------------------------------------------ calls
 
-    cdef int send_call(self, Call call, uint32_t target_id, AnswerReference target) except -1:
-        """Send a call to an import, or to a capability in an answer that is to come."""
-        cdef Question question
-        cdef Answer answer = None
-        cdef Outcome outcome = call.outcome
-        cdef BuilderArena arena
-        cdef list exported
-        cdef uint8_t* base
-        cdef uint64_t words, table
-        cdef uint8_t hints = call.hints
-        cdef bint only_pipeline = hints & ONLY_PIPELINE
-        cdef bint tail
-        if self.pipeline_only_ignored:
-            hints &= ~<uint8_t>ONLY_PIPELINE
-        if self.error is not None:
-            return outcome.settle(None, disconnected(self))
-        if target is not None and (target.question.finish_sent or target.question.no_finish):
-            return outcome.settle(None, RemoteError(
-                "Pipeline call on a request that returned no capabilities or was already closed."
-            ))
-        if isinstance(outcome, Answer):
-            answer = <Answer>outcome
-        tail = (
-            answer is not None and answer.connection is self and answer.state == PENDING
-            and self.tail_possible(answer, hints)
-        )
-        try:
-            arena = outgoing(call)
-        except DecodeError as error:
-            return outcome.settle(None, RemoteError(str(error)))
-        if isinstance(outcome, Question) and (<Question>outcome).connection is self and not (
-            <Question>outcome
-        ).registered:
-            question = <Question>outcome
-        else:
-            question = new_question(self)
-        exported = []
-        capabilities = arena.capabilities
-        if capabilities is not None:
-            write_capabilities(self, arena, CALL_HEADER - 1, capabilities, exported)
-        base = arena.root_segment.head.base
-        if target is not None:
-            write_target(arena, &arena.root_segment.head, base + 72, target)
-        else:
-            store32(base + 72, target_id)
-        words = words_of(arena)
-        if words > self.message_words:
-            self.give_back(exported)
-            self.due.clear()
-            return outcome.settle(None, RemoteError(
-                f"the call takes {words} words, but a message has at most {self.message_words}"
-            ))
-        self.register(question, hints)
-        fill_call(base, question.id, call, hints, tail)
-        question.param_exports = exported if exported else None
-        question.no_pipelining = hints & NO_PIPELINING and not tail
-        question.redirected = tail
-        table = ((arena.more_count + 3) >> 1) * 8
-        question.sent_at = self.outbox.size + table + 24
-        question.sent_chunk = self.outbox.closed
-        self.call_bytes += table + words * 8
-        self.put(arena)
-        if self.outbox.closed != question.sent_chunk:
-            question.sent_chunk = <uint64_t>-1
-        if self.due:
-            self.send_due()
-        call.arena = None
-        if tail:
-            return self.tail_to(answer, question)
-        if question is outcome:
-            return 0
-        if only_pipeline and not isinstance(outcome, Answer):
-            question.hold(outcome)
-            outcome.source = question
-            return 0
-        return Outcome.follow(outcome, question)
-
     cdef int register(self, Question question, uint8_t hints) except -1:
         """Give a question its id; ids from 2**31 are for those whose Return is not wanted."""
         question.registered = True
@@ -715,30 +636,6 @@ cdef class Connection:
             self.questions.remove(question.id)
         return 0
 
-    cdef int tail_possible(self, Answer answer, uint8_t hints) except -1:
-        """Whether the peer may be asked to keep a call's results for its own question."""
-        if self.tail_calls is None:
-            if not self.peer_redirects:
-                return False
-        elif not self.tail_calls:
-            return False
-        return not (
-            answer.redirected or answer.no_pipelining or answer.only_pipeline or answer.finished
-            or answer.cancelled or hints
-        )
-
-    cdef int tail_to(self, Answer answer, Question question) except -1:
-        """The results of the peer's question are those of our question to the peer."""
-        answer.tail, question.tail_of = question, answer
-        answer.source = question
-        if answer.pipelined is not None:
-            for path, promise in list(answer.pipelined.items()):
-                (<Promise>promise).resolve(question.pipeline(path))
-        answer.returned = True
-        self.uncount(answer)
-        self.outbox.put_return(answer.id, RETURN_TAKE_FROM, question.id)
-        return self.output()
-
     # ------------------------------------------------------------ returns
 
     cdef int uncount(self, Answer answer) except -1:
@@ -750,77 +647,6 @@ cdef class Connection:
             if self.draining and not self.calls_in:
                 self.owner.wake()
         return 0
-
-    cdef int send_return(self, Answer answer) except -1:
-        """Answer a question of the peer's, once."""
-        cdef BuilderArena arena
-        cdef uint8_t* base
-        cdef list exported
-        if self.error is not None or answer.returned:
-            return 0
-        self.uncount(answer)
-        if answer.only_pipeline and not answer.finished:
-            if answer.state == RETURNED:
-                strict_table(self, answer)
-            answer.returned = True
-            return 0
-        if answer.finished:
-            answer.returned = True
-            if not answer.only_pipeline:
-                self.outbox.put_return(
-                    answer.id, RETURN_ELSEWHERE if answer.redirected else RETURN_CANCELED, 0
-                )
-            self.remove_answer(answer)
-            return self.output()
-        if answer.redirected:
-            return 0
-        answer.returned = True
-        if answer.error is not None:
-            return self.return_exception(answer)
-        try:
-            arena = outgoing_results(answer.results)
-        except DecodeError as error:
-            answer.state, answer.error, answer.results = FAILED, RemoteError(str(error)), None
-            return self.return_exception(answer)
-        exported = []
-        capabilities = arena.capabilities
-        if capabilities is not None and capabilities:
-            write_capabilities(self, arena, RETURN_HEADER - 1, capabilities, exported)
-        if words_of(arena) > self.message_words:
-            self.give_back(exported)
-            self.due.clear()
-            answer.state, answer.results = FAILED, None
-            answer.error = RemoteError(
-                f"the results take {words_of(arena)} words, but a message has at most "
-                f"{self.message_words}"
-            )
-            return self.return_exception(answer)
-        base = arena.root_segment.head.base
-        fill_return(base, answer.id)
-        if answer.is_bootstrap:
-            base[24 + RETURN_FLAGS] = 0          # releaseParamCaps stays true
-        elif not capabilities:
-            base[24 + RETURN_FLAGS] |= 1 << RETURN_NO_FINISH_BIT
-        answer.result_exports = exported
-        answer.results = content_of(arena, RETURN_CONTENT)
-        self.put(arena)
-        if self.due:
-            self.send_due()
-        if not answer.is_bootstrap and not capabilities:
-            self.remove_answer(answer)
-        return 0
-
-    cdef int return_exception(self, Answer answer) except -1:
-        cdef BuilderArena arena = small_message(MESSAGE_RETURN, 2, 1)
-        cdef uint8_t* base = arena.root_segment.head.base
-        store32(base + 24 + RETURN_ANSWER, answer.id)
-        if not answer.is_bootstrap:
-            base[24 + RETURN_FLAGS] = 1 << RETURN_KEEP_PARAMS_BIT
-        store16(base + 24 + RETURN_TAG, RETURN_EXCEPTION)
-        write_exception(
-            arena, &arena.root_segment.head, base + 40, answer.error, self.send_traces
-        )
-        return self.put(arena)
 
     cdef int remove_answer(self, Answer answer) except -1:
         """An answer's id is free."""
@@ -900,47 +726,6 @@ cdef class Connection:
                 self.release_export(id, 1)
         return 0
 
-    cdef int send_due(self) except -1:
-        """Resolve broken capabilities that the last message introduced as promises."""
-        cdef list due
-        cdef Export entry
-        due, self.due = self.due, []
-        for entry, error in due:
-            self.send_resolve(entry, broken(error))
-        return 0
-
-    cdef int send_resolve(self, Export entry, Reference reference) except -1:
-        """Tell the peer what a promise of ours has become."""
-        cdef BuilderArena arena = small_message(MESSAGE_RESOLVE, 1, 1)
-        cdef uint8_t* base = arena.root_segment.head.base
-        cdef StructRef struct
-        cdef list exported = []
-        store32(base + 24 + RESOLVE_PROMISE, entry.id)
-        if isinstance(reference, BrokenReference) and not (<BrokenReference>reference).is_null:
-            store16(base + 24 + RESOLVE_TAG, 1)
-            write_exception(
-                arena, &arena.root_segment.head, base + 32, (<BrokenReference>reference).error,
-                self.send_traces,
-            )
-            entry.reference = reference
-            return self.put(arena)
-        init_struct(arena, &arena.root_segment.head, base + 32, 1, 1, &struct)
-        entry.reference = describe(
-            self, reference, arena, struct.segment, struct.data, exported
-        )
-        self.put(arena)
-        return self.send_due() if self.due else 0
-
-    cdef int send_disembargo(self, Reference raw, uint16_t tag, uint32_t id) except -1:
-        cdef BuilderArena arena = small_message(MESSAGE_DISEMBARGO, 1, 1)
-        cdef uint8_t* base = arena.root_segment.head.base
-        cdef StructRef struct
-        store32(base + 24 + DISEMBARGO_ID, id)
-        store16(base + 24 + DISEMBARGO_TAG, tag)
-        init_struct(arena, &arena.root_segment.head, base + 32, 1, 1, &struct)
-        write_target(arena, struct.segment, struct.data, raw)
-        return self.put(arena)
-
     # ------------------------------------------------------------ the end
 
     cdef int abort_with(self, str text) except -1:
@@ -998,24 +783,3 @@ cdef class Connection:
         self.woken = True
         self.owner.closed(error)
         return 0
-
-
-# ---------------------------------------------------------------- strict forwarding
-
-cdef int strict_table(Connection connection, Answer answer) except -1:
-    """What `describe` would do to the results' capabilities, for results that are not sent."""
-    cdef list table = capabilities_of(answer.results.arena)
-    cdef uint32_t i
-    if table is not None:
-        for i in range(<uint32_t>len(table)):
-            if table[i] is not None:
-                table[i] = strict(connection, <Reference>table[i])
-    return 0
-
-
-cdef Reference strict(Connection connection, Reference reference):
-    cdef Reference found = innermost(reference)
-    if isinstance(found, RemotePromise) and (<RemotePromise>found).connection is connection:
-        (<RemotePromise>found).mark_used()
-        return (<RemotePromise>found).raw
-    return found

@@ -16,6 +16,7 @@ from capnwire.rpc.descriptors cimport (
     attach_capabilities, read_exception, read_path, receive_capabilities, receive_descriptor,
 )
 from capnwire.rpc.layout cimport *
+from capnwire.rpc.outgoing cimport send_disembargo, send_return
 from capnwire.service.reference cimport (
     NO_PIPELINING, ONLY_PIPELINE, PENDING, RETURN_CONTENT, RETURN_HEADER, Call, Promise,
     QueuedReference, Reference, Waiter, broken, content_of, innermost, new_header,
@@ -216,7 +217,7 @@ cdef int receive_finish(Connection connection, StructRef* body) except -1:
             answer.cancel_now()
         return connection.remove_answer(answer)
     if answer.state != PENDING:  # redirected: the results wait here for nobody
-        return connection.send_return(answer)
+        return send_return(connection, answer)
     if answer.has_waiting_calls():
         return 0
     if not flags & (1 << FINISH_NO_WORKAROUND_BIT):
@@ -363,9 +364,9 @@ cdef int loop_back(Connection connection, Reference target, uint32_t id) except 
     if isinstance(end, RemotePromise) and (<RemotePromise>end).connection is connection:
         end = (<RemotePromise>end).raw
     if isinstance(end, ImportReference) and (<ImportReference>end).connection is connection:
-        return connection.send_disembargo(end, 1, id)
+        return send_disembargo(connection, end, 1, id)
     if isinstance(end, AnswerReference) and (<AnswerReference>end).connection is connection:
-        return connection.send_disembargo(end, 1, id)
+        return send_disembargo(connection, end, 1, id)
     if isinstance(end, Promise):
         waiter = Loopback.__new__(Loopback)
         waiter.connection, waiter.target, waiter.id = connection, end, id

@@ -7,7 +7,7 @@ from capnwire.service.reference cimport Call
 from capnwire.wire.arena cimport BuilderArena
 
 cdef BuilderArena small_message(uint16_t kind, uint32_t data_words, uint32_t pointers)
-cdef BuilderArena outgoing(Call call)
+cdef BuilderArena outgoing_call(Call call)
 cdef BuilderArena outgoing_results(AnyPointerReader results)
 cdef void fill_call(
     uint8_t* base, uint32_t question, Call call, uint8_t hints, bint tail

@@ -32,7 +32,7 @@ cdef BuilderArena small_message(uint16_t kind, uint32_t data_words, uint32_t poi
     return arena
 
 
-cdef BuilderArena outgoing(Call call):
+cdef BuilderArena outgoing_call(Call call):
     """The message to send a call in: the one its parameters were built in, or a copy.
 
     Raises:
