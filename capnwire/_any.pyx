@@ -138,7 +138,7 @@ cdef class AnyPointerReader:
         if pointer == 0:
             return ""
         read_text(self.arena, self.segment, self.place, pointer, &blob)
-        return capnwire_text(blob.data, blob.size)
+        return capnwire_text(blob.data, blob.size, False)
 
     def as_data(self, /):
         """The bytes of a Data; null gives the empty one."""

@@ -33,6 +33,7 @@ cdef enum:
 
 cdef enum:
     IS_UNION_MEMBER = 1
+    KEEPS_BYTES = 2                # Text need not be UTF-8: PEP 383's surrogates stand for bytes
 
 
 cdef struct Field:

@@ -101,7 +101,9 @@ class InterfaceInfo:
 class ListInfo:
     """The type of a list: what its elements are (`element_kind`, with `element_info`)."""
 
-    def __init__(self, kind: str, info: Any = None, face: Face | None = None) -> None: ...
+    def __init__(
+        self, kind: str, info: Any = None, face: Face | None = None, keeps_bytes: bool = False
+    ) -> None: ...
     @property
     def element_kind(self) -> str: ...
     @property
@@ -153,7 +155,7 @@ class StructInfo:
     def define(
         self, qualname: str, module: str,
         fields: list[tuple[str, str, int, int, Any, bytes | None, int | None]],
-        discriminant_offset: int,
+        discriminant_offset: int, keeps_bytes: bool = False,
     ) -> None:
         """Fill the table and make the types: called by the completer.
 

@@ -254,7 +254,7 @@ cdef uint8_t[13] FIELD_BITS = [0, 1, 8, 16, 32, 64, 8, 16, 32, 64, 32, 64, 16]
 cdef class ListInfo:
     """The type of a list: what its elements are (`element_kind`, with `element_info`)."""
 
-    def __init__(self, str kind, info=None, Face face=None):
+    def __init__(self, str kind, info=None, Face face=None, bint keeps_bytes=False):
         wanted = ELEMENT_INFOS.get(kind)
         if (info is not None) if wanted is None else not isinstance(info, wanted):
             raise TypeError(f"a list of {kind} cannot be described by {info!r}")
@@ -267,6 +267,7 @@ cdef class ListInfo:
             self.builder_type = <PyObject*>face.list_builder
         self.element.kind = KINDS[kind]
         self.element.sub = NULL if info is None else <PyObject*>info
+        self.element.flags = KEEPS_BYTES if keeps_bytes else 0
         self.element_size = ELEMENT_SIZES[self.element.kind]
 
     @property
@@ -318,12 +319,16 @@ cdef class StructInfo:
         if self.reader_type == NULL:
             complete(self)
 
-    def define(self, str qualname, str module, list fields, uint32_t discriminant_offset):
+    def define(
+        self, str qualname, str module, list fields, uint32_t discriminant_offset,
+        bint keeps_bytes=False,
+    ):
         """Fill the table and make the types: called by the completer.
 
         `fields` holds (name, kind, offset, mask, sub, default, discriminant): offset in units of
         the field's size; mask the raw bits of the default; default None or a segment that starts
-        with the pointer; discriminant None outside a union.
+        with the pointer; discriminant None outside a union.  `keeps_bytes`: Text need not be
+        UTF-8, and has surrogate escapes then.
         """
         cdef uint32_t count = <uint32_t>len(fields)
         if self.reader_type != NULL:
@@ -339,6 +344,8 @@ cdef class StructInfo:
         names = {}
         for i, record in enumerate(fields):
             fill_field(self, &self.fields[i], <uint32_t>i, record)
+            if keeps_bytes:
+                self.fields[i].flags |= KEEPS_BYTES
             if record[6] is None:
                 self.plain[self.plain_count] = &self.fields[i]
                 self.plain_count += 1

@@ -4,8 +4,8 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from capnwire._info cimport (
-    BOOL, ENUM, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64,
-    EnumInfo, Field, StructInfo,
+    BOOL, ENUM, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, KEEPS_BYTES, UINT8, UINT16, UINT32,
+    UINT64, EnumInfo, Field, StructInfo,
 )
 from capnwire._python cimport *
 from capnwire.wire.arena cimport Arena, Segment
@@ -73,4 +73,4 @@ cdef inline object load_text(Arena arena, Segment* segment, const uint8_t* place
         place = segment.base
         pointer = load64(place)
     read_text(arena, segment, place, pointer, &blob)
-    return capnwire_text(blob.data, blob.size)
+    return capnwire_text(blob.data, blob.size, field.flags & KEEPS_BYTES)

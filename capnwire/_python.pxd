@@ -26,15 +26,16 @@ cdef extern from *:
         Py_XDECREF(error); Py_XDECREF(module);
         Py_XDECREF(kind); Py_XDECREF(value); Py_XDECREF(trace);
     }
-    /* A new str from UTF-8 bytes; NULL with Utf8Error set when they are not. */
-    static inline PyObject* capnwire_text(const uint8_t* p, Py_ssize_t n) {
+    /* A new str from UTF-8 bytes; of others `escaping` makes surrogates (PEP 383), or else it is
+       NULL with Utf8Error set. */
+    static inline PyObject* capnwire_text(const uint8_t* p, Py_ssize_t n, int escaping) {
         PyObject* text;
         if (n > 1 && capnwire_all_ascii(p, (size_t)n)) {
             text = PyUnicode_New(n, 127);
             if (text) memcpy(PyUnicode_1BYTE_DATA(text), p, (size_t)n);
             return text;
         }
-        text = PyUnicode_DecodeUTF8((const char*)p, n, NULL);
+        text = PyUnicode_DecodeUTF8((const char*)p, n, escaping ? "surrogateescape" : NULL);
         if (text == NULL) capnwire_not_utf8();
         return text;
     }
@@ -83,7 +84,7 @@ cdef extern from *:
     #define CAPNWIRE_THREAD __thread
     #endif
     """
-    object capnwire_text(const uint8_t* p, Py_ssize_t n)
+    object capnwire_text(const uint8_t* p, Py_ssize_t n, int escaping)
     object capnwire_uint64(uint64_t value)
     bint capnwire_small_int(PyObject* o, uint64_t* out)
     bint capnwire_compact_ascii(PyObject* s)

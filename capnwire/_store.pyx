@@ -17,8 +17,8 @@ from capnwire._fast cimport Struct, check_alive, info_of
 from capnwire._groups cimport store_group, store_new_group
 from capnwire._info cimport (
     BOOL, DATA, ENUM, FLOAT32, FLOAT64, GROUP, INT8, INT16, INT32, INT64, INTERFACE,
-    IS_UNION_MEMBER, LIST, STRUCT, TEXT, UINT8, UINT16, UINT32, UINT64, EnumInfo, EnumValue,
-    Field, ListInfo, StructInfo, complete, find_field,
+    IS_UNION_MEMBER, KEEPS_BYTES, LIST, STRUCT, TEXT, UINT8, UINT16, UINT32, UINT64, EnumInfo,
+    EnumValue, Field, ListInfo, StructInfo, complete, find_field,
 )
 from capnwire._lists cimport List, check_list
 from capnwire._python cimport *
@@ -393,6 +393,8 @@ cdef int store_text(
             try:
                 text = PyUnicode_AsUTF8AndSize(value, &size)
             except UnicodeEncodeError:
+                if field.flags & KEEPS_BYTES:
+                    return store_escaped(arena, segment, place, field, value)
                 raise wrong_value(field, value, "text without lone surrogates") from None
         at = new_blob(arena, segment, place, <uint64_t>size + 1)
         memcpy(at, text, size)
@@ -400,10 +402,27 @@ cdef int store_text(
     if not isinstance(<object>value, (bytes, bytearray, memoryview)):
         raise wrong_type(field, value, "str")
     try:
-        decoded = str(<object>value, "utf-8")
+        decoded = str(
+            <object>value, "utf-8", "surrogateescape" if field.flags & KEEPS_BYTES else "strict"
+        )
     except UnicodeDecodeError:
         raise wrong_value(field, value, "UTF-8") from None
     return store_text(arena, segment, place, field, <PyObject*>decoded)
+
+
+cdef int store_escaped(
+    BuilderArena arena, Segment* segment, uint8_t* place, Field* field, PyObject* value
+) except -1:
+    """A str in which surrogates from U+DC80 up stand for bytes that are not UTF-8."""
+    cdef uint8_t* at
+    cdef bytes raw
+    try:
+        raw = (<object>value).encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise wrong_value(field, value, "text without lone surrogates") from None
+    at = new_blob(arena, segment, place, <uint64_t>len(raw) + 1)
+    memcpy(at, <const char*>raw, len(raw))
+    return 0
 
 
 cdef int store_data(

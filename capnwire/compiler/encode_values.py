@@ -24,14 +24,14 @@ class ValueEncoder:
     """Writes trees by the types that some nodes describe."""
 
     def __init__(self, nodes: list[Node]) -> None:
-        self._registry = Registry()
+        self._registry = Registry(keeps_bytes=True)
         self._registry.add(nodes)
 
     def encode(self, type: Type, tree: object) -> bytes:
         """One segment that begins with the pointer to the value.
 
         Raises:
-            BadValue: an embedded message is broken, or a text is not UTF-8.
+            BadValue: an embedded message is broken.
         """
         root = new_any_root()
         try:

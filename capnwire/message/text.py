@@ -113,7 +113,7 @@ class _Printer:
 def _fits(items: list[str], record: bool) -> bool:
     total = 0
     for item in items:
-        size = len(item.encode("utf-8", "surrogatepass"))
+        size = len(item.encode("utf-8", "surrogateescape"))
         if size > INLINE_ITEM or "\n" in item:
             return False
         total += size

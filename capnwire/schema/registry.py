@@ -56,7 +56,11 @@ _MASKS = {
 
 
 class Registry:
-    """The nodes of some schemas by id, and the types made of them."""
+    """The nodes of some schemas by id, and the types made of them.
+
+    With `keeps_bytes`, Text need not be UTF-8: other bytes are read and stored as the surrogates of
+    PEP 383, so that tools carry them on.
+    """
 
     class_maker: Callable[[Registry, StructInfo], type] | None = None
     """Set by the message layer: makes a struct's public class with its nested declarations."""
@@ -67,12 +71,13 @@ class Registry:
     client_maker: Callable[[InterfaceInfo], type] | None = None
     """Set for a face: makes the class of an interface's clients."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps_bytes: bool = False) -> None:
         self.nodes: dict[int, Node] = {}
         self._infos: dict[TypeKey, StructInfo | EnumInfo | ListInfo | InterfaceInfo] = {}
         self._lock = RLock()
         self.module_names: dict[int, str] = {}
         self.node_readers: dict[int, object] = {}
+        self._keeps_bytes = keeps_bytes
 
     # ------------------------------------------------------------ nodes
 
@@ -184,7 +189,7 @@ class Registry:
     def _make(self, key: TypeKey) -> StructInfo | EnumInfo | ListInfo | InterfaceInfo:
         kind = key[0]
         if kind == "list":
-            return ListInfo(key[1][0], self.info(key[1]), self.face)
+            return ListInfo(key[1][0], self.info(key[1]), self.face, self._keeps_bytes)
         node = self.node(key[1])
         if kind == "enum":
             if not isinstance(node.body, EnumBody):
@@ -218,7 +223,8 @@ class Registry:
                 self._record(node, field, brand) for field in node.body.fields or ()  # type: ignore[union-attr]
             ]
             info.define(
-                info.name, self.module_name(node), fields, node.body.discriminant_offset  # type: ignore[union-attr]
+                info.name, self.module_name(node), fields, node.body.discriminant_offset,  # type: ignore[union-attr]
+                self._keeps_bytes,
             )
 
     def module_name(self, node: Node) -> str:
