@@ -12,15 +12,15 @@ among the names; the reference does none of that.
 from __future__ import annotations
 
 import base64
-import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from capnwire._any import AnyPointerBuilder, AnyPointerReader, any_root, new_any_root
 from capnwire._fast import Struct
 from capnwire._info import EnumInfo, EnumValue, ListInfo, StructInfo
-from capnwire.errors import CapnwireError, DecodeError, EncodeError, SchemaError, UnionError
+from capnwire.codecs.json_text import MAX_DEPTH, JsonObject, Writer, Written, decoded, parse_json
+from capnwire.errors import DecodeError, EncodeError, SchemaError, UnionError
 from capnwire.message.text import format_float
 from capnwire.message.types import struct_class
 from capnwire.schema.model import (
@@ -34,20 +34,14 @@ from capnwire.schema.model import (
 )
 from capnwire.schema.registry import Registry
 
-__all__ = ["AnnotatedJson", "JsonSplitter"]
+__all__ = ["AnnotatedJson"]
 
 NAME = 0xFA5B1FD61C2E7C3D
 FLATTEN = 0x82D3E852AF0336BF
 DISCRIMINATOR = 0xCFA794E8D19A0162
 BASE64 = 0xD7D879450A253E4B
 HEX = 0xF061E22F0AE5C7B5
-
-MAX_DEPTH = 64
-INLINE_CHARACTERS = 50
-"""An element longer than this breaks its list or object over several lines."""
-
-
-_Written = tuple[str, bool]  # the text, and whether it is broken over lines
+JSON_VALUE = 0xA3FA7845F919DD83
 
 
 class AnnotatedJson:
@@ -64,6 +58,7 @@ class AnnotatedJson:
         self._plans: dict[tuple[Any, ...], _Plan] = {}
         self._enums: dict[int, tuple[dict[str, int], list[str]]] = {}
         self._depth = 0
+        self._has_escapes = False
         self._root = self._plan(info)
 
     # --- writing ------------------------------------------------------------------------------
@@ -76,19 +71,23 @@ class AnnotatedJson:
             DecodeError: the message is broken.
         """
         self._depth = 0
-        return self._struct(struct, self._root, _Writer(pretty), 0, False)[0]
+        return self._struct(struct, self._root, Writer(pretty), 0, False)[0]
 
     def _struct(
-        self, struct: Any, plan: _Plan, writer: _Writer, indent: int, after_key: bool
-    ) -> _Written:
+        self, struct: Any, plan: _Plan, writer: Writer, indent: int, after_key: bool
+    ) -> Written:
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise EncodeError(f"values are nested more than {MAX_DEPTH} deep")
+        if plan.is_json:
+            written = self._json_value(struct, plan, writer, indent, after_key)
+            self._depth -= 1
+            return written
         found: list[tuple[str, _Member, Any]] = []
         self._gather(struct, plan, "", found)
         # A lone member does not move its holder's content in.
         inner = indent + (len(found) > 1)
-        members: list[tuple[str, _Written]] = []
+        members: list[tuple[str, Written]] = []
         for key, member, value in found:
             if member is _TAG_MEMBER:
                 written = writer.string(value), False
@@ -126,8 +125,8 @@ class AnnotatedJson:
             found.append((prefix + member.key, member, value))
 
     def _value(
-        self, value: Any, kind: str, sub: Any, writer: _Writer, indent: int, after_key: bool
-    ) -> _Written:
+        self, value: Any, kind: str, sub: Any, writer: Writer, indent: int, after_key: bool
+    ) -> Written:
         if kind in ("struct", "group"):
             return self._struct(value, self._plan(sub), writer, indent, after_key)
         if kind == "list":
@@ -141,7 +140,34 @@ class AnnotatedJson:
             return writer.array([(str(byte), False) for byte in value], indent, after_key)
         return self._scalar_text(value, kind, writer), False
 
-    def _scalar_text(self, value: Any, kind: str, writer: _Writer) -> str:
+    def _json_value(
+        self, struct: Any, plan: _Plan, writer: Writer, indent: int, after_key: bool
+    ) -> Written:
+        """The JSON that a json.capnp Value stands for."""
+
+        def items(values: Any, after_key: bool) -> list[Written]:
+            inner = indent + (len(values) > 1)
+            return [self._struct(item, plan, writer, inner, after_key) for item in values]
+
+        kind = struct.which()
+        value = struct[kind]
+        if kind == "array":
+            return writer.array(items(value, False), indent, after_key)
+        if kind == "object":
+            written = items([field.value for field in value], True)
+            names = [field.name for field in value]
+            return writer.object(list(zip(names, written, strict=True)), indent, after_key)
+        if kind == "call":
+            return writer.call(value.function, items(value.params, False), indent)
+        if kind == "number":
+            return format_float(value, single=False), False
+        if kind == "string":
+            return writer.string(value), False
+        if kind == "boolean":
+            return "true" if value else "false", False
+        return ("null" if kind == "null" else value), False
+
+    def _scalar_text(self, value: Any, kind: str, writer: Writer) -> str:
         if kind == "text":
             return writer.string(value)
         if kind == "enum":
@@ -168,6 +194,8 @@ class AnnotatedJson:
         Raises:
             DecodeError: the text is no JSON, or a value does not fit its field.
         """
+        if isinstance(text, bytes):
+            text, self._has_escapes = decoded(text)
         parsed = parse_json(text)
         root = new_any_root().init_as_struct(self._kind)
         try:
@@ -177,7 +205,10 @@ class AnnotatedJson:
         return root
 
     def _fill(self, struct: Any, plan: _Plan, value: object) -> None:
-        if not isinstance(value, _Object):
+        if plan.is_json:
+            self._fill_json(struct, plan, value)
+            return
+        if not isinstance(value, JsonObject):
             raise DecodeError(f"an object is wanted for {plan.where}, not {_said(value)}")
         waiting: list[tuple[str, object]] = list(value)
         seen: set[str] = set()
@@ -189,6 +220,26 @@ class AnnotatedJson:
             if not left or len(left) == len(waiting):
                 return
             waiting = left
+
+    def _fill_json(self, struct: Any, plan: _Plan, value: object) -> None:
+        """Make a json.capnp Value of any JSON."""
+        if value is None:
+            struct.null = None
+        elif isinstance(value, bool):
+            struct.boolean = value
+        elif isinstance(value, (int, float)):
+            struct.number = _number(value, plan.where)
+        elif isinstance(value, str):
+            struct.string = self._text(value)
+        elif isinstance(value, JsonObject):
+            fields = struct.init("object", len(value))
+            for field, (name, item) in zip(fields, value, strict=True):
+                field.name = self._text(name)
+                self._fill_json(field.init("value"), plan, item)
+        else:
+            assert isinstance(value, list)
+            for element, item in zip(struct.init("array", len(value)), value, strict=True):
+                self._fill_json(element, plan, item)
 
     def _set(
         self, struct: Any, plan: _Plan, name: str, value: object, seen: set[str], path: str
@@ -233,28 +284,16 @@ class AnnotatedJson:
     def _store(self, struct: Any, member: _Member, value: object, where: str) -> None:
         kind = member.kind
         name = member.name
-        if kind == "group":
-            if value is not None:
-                self._fill(struct.init(name), self._plan(member.sub), value)
-            return
-        if kind == "struct":
-            if value is None:
-                _activate(struct, member)
-            else:
-                self._fill(struct.init(name), self._plan(member.sub), value)
+        if kind in ("struct", "group"):
+            self._fill(struct.init(name), self._plan(member.sub), value)
         elif kind == "list":
-            if value is None:
-                _activate(struct, member)
-            elif not isinstance(value, list) or isinstance(value, _Object):
+            if not isinstance(value, list) or isinstance(value, JsonObject):
                 raise DecodeError(f"a list is wanted for {where}, not {_said(value)}")
-            else:
-                self._fill_list(struct.init(name, len(value)), member.sub, value, where)
-        elif member.bytes_form is not None and value is not None:
+            self._fill_list(struct.init(name, len(value)), member.sub, value, where)
+        elif member.bytes_form is not None:
             if not isinstance(value, str):
                 raise DecodeError(f"a string is wanted for {where}, not {_said(value)}")
             struct[name] = member.bytes_form.decode(value, where)
-        elif kind in ("text", "data") and value is None:
-            _activate(struct, member)
         else:
             struct[name] = self._scalar(value, kind, member.sub, where)
 
@@ -264,7 +303,7 @@ class AnnotatedJson:
             if kind == "struct":
                 self._fill(items[index], self._plan(sub), value)
             elif kind == "list":
-                if not isinstance(value, list) or isinstance(value, _Object):
+                if not isinstance(value, list) or isinstance(value, JsonObject):
                     raise DecodeError(f"a list is wanted in {where}, not {_said(value)}")
                 self._fill_list(items.init(index, len(value)), sub, value, where)
             elif kind != "void":
@@ -283,10 +322,10 @@ class AnnotatedJson:
             raise DecodeError(f"true or false is wanted for {where}, not {_said(value)}")
         if kind == "text":
             if isinstance(value, str):
-                return value
+                return self._text(value)
             raise DecodeError(f"a string is wanted for {where}, not {_said(value)}")
         if kind == "data":
-            if isinstance(value, list) and not isinstance(value, _Object) and all(
+            if isinstance(value, list) and not isinstance(value, JsonObject) and all(
                 isinstance(byte, (int, float)) and not isinstance(byte, bool) and 0 <= byte <= 255
                 and byte == int(byte) for byte in value
             ):
@@ -295,6 +334,15 @@ class AnnotatedJson:
         if kind == "enum":
             return self._enum_value(value, sub, where)
         raise DecodeError(f"JSON has no form for {where}, which is of type {kind}")
+
+    def _text(self, value: str) -> str | bytes:
+        r"""A string as it is stored; of a lone surrogate (`\ud800`) the bytes of its number."""
+        if not self._has_escapes:
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                return value.encode("utf-8", "surrogatepass")
+        return value
 
     # --- enums --------------------------------------------------------------------------------
 
@@ -305,6 +353,8 @@ class AnnotatedJson:
             for item in info.node.body.enumerants:
                 names.append(_text_of(item.annotations, NAME) or item.name)
             found = {name: number for number, name in enumerate(names)}, names
+            if len(found[0]) < len(names):
+                raise SchemaError(f"{info.name}: two values have the same JSON name")
             self._enums[info.node.id] = found
         return found
 
@@ -332,7 +382,9 @@ class AnnotatedJson:
         if plan is None:
             plan = _Plan(info.name)
             self._plans[key] = plan
-            _PlanMaker(self, info, plan).make(discriminator, union_name)
+            plan.is_json = info.node.id == JSON_VALUE
+            if not plan.is_json:
+                _PlanMaker(self, info, plan).make(discriminator, union_name)
             plan.ready = True
         return plan
 
@@ -358,10 +410,11 @@ _PLAIN, _FLAT, _FLAT_UNION, _TAG, _VALUE = range(5)
 class _Plan:
     """The members of a struct type, and what each JSON name stands for."""
 
-    __slots__ = ("places", "plain", "ready", "tag", "tags", "union", "where")
+    __slots__ = ("is_json", "places", "plain", "ready", "tag", "tags", "union", "where")
 
     def __init__(self, where: str) -> None:
         self.where, self.ready = where, False
+        self.is_json = False  # it is json.capnp's Value, which stands for any JSON
         self.tag: str | None = None
         self.plain: list[_Member] = []
         self.union: dict[int, _Member] = {}
@@ -427,7 +480,10 @@ class _PlanMaker:
                 member.sub, texts, field.name if flatten is not None else None
             )
         if flatten is not None:
-            self._flatten(member, sub or self._codec._plan(member.sub), flatten, in_union)
+            sub = sub or self._codec._plan(member.sub)
+            if sub.is_json:
+                raise SchemaError(f"{where}: a Value cannot be flattened")
+            self._flatten(member, sub, flatten, in_union)
         member.tag_value = member.key
         if flatten is None:
             if in_union and value_name is not None:
@@ -445,11 +501,6 @@ class _PlanMaker:
     ) -> None:
         if not flat.ready:
             raise SchemaError(f"{self._plan.where}.{member.name}: flattened into itself")
-        if in_union and self._plan.tag is None:
-            raise SchemaError(
-                f"{self._plan.where}.{member.name}: a member of a union is flattened, "
-                "but the union has no discriminator"
-            )
         member.flat = flat
         member.prefix = _two_texts(flatten.value)[0] or ""
         for name in flat.places:
@@ -462,7 +513,12 @@ class _PlanMaker:
                 field.name, "group", registry.struct_info(field.group_id, key[2])
             )
         closed = registry.close(field.type, key[2])
-        return _Member(field.name, closed[0], registry.info(closed))
+        sub = element = registry.info(closed)
+        while isinstance(element, ListInfo):
+            element = element.element_info
+        if isinstance(element, EnumInfo):
+            self._codec._enum(element)  # refuses names that stand for two values
+        return _Member(field.name, closed[0], sub)
 
 
 # --- annotations --------------------------------------------------------------------------------
@@ -479,12 +535,13 @@ def _text_of(annotations: list[Annotation] | None, id: int) -> str | None:
     annotation = _applied(annotations, id)
     if annotation is None:
         return None
-    return (annotation.value.value or b"").decode()  # type: ignore[attr-defined, no-any-return]
+    raw: bytes = annotation.value.value or b""  # type: ignore[assignment]
+    return raw.decode("utf-8", "surrogateescape")
 
 
 def _options_type() -> Any:
     """A struct of two texts: what FlattenOptions and DiscriminatorOptions both can be read as."""
-    registry = Registry()
+    registry = Registry(keeps_bytes=True)
     fields = [
         Field(
             name, offset, offset=offset, ordinal=offset, type=Type("text"),
@@ -637,178 +694,8 @@ def _float(value: float) -> str:
 def _said(value: object) -> str:
     if value is None:
         return "null"
-    if isinstance(value, _Object):
+    if isinstance(value, JsonObject):
         return "an object"
     if isinstance(value, list):
         return "a list"
     return repr(value)[:60] if isinstance(value, str) else str(value)[:60]
-
-
-# --- the shape of the text ----------------------------------------------------------------------
-
-_ESCAPES = {
-    '"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t",
-}
-_ESCAPED = str.maketrans(
-    {**{chr(code): f"\\u{code:04x}" for code in range(0x20)}, **_ESCAPES}
-)
-
-
-class _Writer:
-    """Joins written parts into arrays and objects, on one line or broken over several."""
-
-    __slots__ = ("pretty",)
-
-    def __init__(self, pretty: bool) -> None:
-        self.pretty = pretty
-
-    @staticmethod
-    def string(text: str) -> str:
-        return f'"{text.translate(_ESCAPED)}"'
-
-    def array(self, items: list[_Written], indent: int, after_key: bool) -> _Written:
-        text, is_broken = self.join([item for item, _ in items], items, indent, after_key)
-        return f"[{text}]", is_broken
-
-    def object(
-        self, members: list[tuple[str, _Written]], indent: int, after_key: bool
-    ) -> _Written:
-        colon = ": " if self.pretty else ":"
-        items = [f"{self.string(name)}{colon}{value}" for name, (value, _) in members]
-        text, is_broken = self.join(items, [value for _, value in members], indent, after_key)
-        return f"{{{text}}}", is_broken
-
-    def join(
-        self, items: list[str], parts: list[_Written], indent: int, after_key: bool
-    ) -> _Written:
-        if not self.pretty:
-            return ",".join(items), False
-        if len(items) < 2 or not (
-            any(is_broken for _, is_broken in parts)
-            or max(len(item.encode("utf-8", "surrogatepass")) for item in items)
-            > INLINE_CHARACTERS
-        ):
-            return ", ".join(items), False
-        line = "\n" + "  " * (indent + 1)
-        return (line if after_key else " ") + f",{line}".join(items) + " ", True
-
-
-# --- parsing ------------------------------------------------------------------------------------
-
-
-class _Object(list[tuple[str, object]]):
-    """A JSON object with all its members in order, those of the same name too."""
-
-
-def _refuse_constant(name: str) -> float:
-    raise DecodeError(f"{name} is no JSON")
-
-
-_decoder = json.JSONDecoder(
-    object_pairs_hook=_Object, parse_constant=_refuse_constant, strict=False,
-)
-
-
-def parse_json(text: bytes | str) -> object:
-    """One JSON value; objects keep the order of their members.
-
-    Raises:
-        DecodeError: it is no JSON, or nested too deeply.
-    """
-    try:
-        if isinstance(text, bytes):
-            text = text.decode()
-        value: object = _decoder.decode(text)
-    except CapnwireError:
-        raise
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise DecodeError(f"{error.msg} at {place} of the JSON") from None
-    except UnicodeDecodeError as error:
-        raise DecodeError(f"the JSON is not UTF-8: {error.reason} at byte {error.start}") from None
-    except (RecursionError, ValueError) as error:
-        raise DecodeError(f"the JSON cannot be read: {str(error)[:100]}") from None
-    return value
-
-
-_JSON_MARK = re.compile(rb'[{}\[\]"]')
-_JSON_OUTSIDE = re.compile(rb"[^ \t\n\r]")
-_JSON_STRING = re.compile(rb'(?:[^"\\]|\\.)*', re.DOTALL)
-
-
-class JsonSplitter:
-    """Cuts bytes that arrive in pieces into texts of one JSON object each.
-
-    `feed()` bytes, then iterate; `finish()` at the end.  Keeps no more than the object that is not
-    whole yet.
-
-    Raises:
-        DecodeError: something stands between objects, or the text ends inside one.
-    """
-
-    def __init__(self) -> None:
-        self._data = bytearray()
-        self._at = self._depth = 0
-        self._in_string = self._ended = False
-
-    def feed(self, data: bytes) -> None:
-        """Take bytes."""
-        self._data += data
-
-    def finish(self) -> None:
-        """Say that no bytes follow."""
-        self._ended = True
-
-    def __iter__(self) -> Iterator[bytes]:
-        while (text := self.next_text()) is not None:
-            yield text
-
-    def next_text(self) -> bytes | None:
-        """The next whole object, or None while bytes of it are missing."""
-        data = self._data
-        while True:
-            if self._in_string:
-                match = _JSON_STRING.match(data, self._at)
-                assert match is not None
-                self._at = match.end()
-                if self._at >= len(data) or data[self._at] != 0x22:
-                    self._incomplete()
-                    return None
-                self._at, self._in_string = self._at + 1, False
-            match = (_JSON_MARK if self._depth else _JSON_OUTSIDE).search(data, self._at)
-            if match is None:
-                self._at = len(data)
-                if not self._depth:
-                    self._drop(self._at)
-                self._incomplete()
-                return None
-            start = match.start()
-            mark = data[start]
-            if self._depth and mark == 0x22:
-                self._at, self._in_string = start + 1, True
-            elif mark == 0x7B or (self._depth and mark == 0x5B):
-                if not self._depth:
-                    self._drop(start)
-                    start = 0
-                self._depth += 1
-                self._at = start + 1
-                if self._depth > MAX_DEPTH:
-                    raise DecodeError(f"the JSON is nested more than {MAX_DEPTH} deep")
-            elif self._depth and mark in b"}]":
-                self._depth -= 1
-                self._at = start + 1
-                if not self._depth:
-                    text = bytes(data[: self._at])
-                    self._drop(self._at)
-                    return text
-            else:
-                found = bytes(data[start : start + 20]).decode("utf-8", "replace")
-                raise DecodeError(f"an object is wanted, but there is {found!r}")
-
-    def _incomplete(self) -> None:
-        if self._ended and self._data:
-            raise DecodeError("the JSON ends in the middle of an object")
-
-    def _drop(self, count: int) -> None:
-        del self._data[:count]
-        self._at = 0
