@@ -12,7 +12,14 @@ import sys
 
 import click
 
-from capnwire.cli.program import Command, Problem, check_source, compile_options, import_options
+from capnwire.cli.program import (
+    Command,
+    Problem,
+    check_source,
+    compile_options,
+    import_options,
+    src_prefix_option,
+)
 
 __all__ = ["command"]
 
@@ -20,7 +27,7 @@ __all__ = ["command"]
 @click.command(
     cls=Command, name="compile", help="""Compile schema files and generate source code from them.
 
-    Without -o the files are only checked.""",
+    At least one -o is wanted; `-o- > /dev/null` only checks the files.""",
 )
 @import_options
 @click.option(
@@ -29,23 +36,16 @@ __all__ = ["command"]
     "'capnpc-<lang>' from PATH, or <lang> itself if it contains a slash.  '-' writes the "
     "request to standard output.",
 )
-@click.option(
-    "--src-prefix", "src_prefixes", multiple=True, metavar="<prefix>",
-    help="Cut <prefix> off the names of the files when deciding on the names of output files.",
-)
+@src_prefix_option
 @click.option(
     "--profile", type=click.Choice(["current", "1.0"]), default="current",
     help="Write requests as releases up to 1.0 did.",
-)
-@click.option(
-    "--ignore-missing-annotations", is_flag=True,
-    help="Drop annotations whose file is not there (go.capnp, java.capnp).",
 )
 @click.argument("sources", metavar="<source>...", nargs=-1, required=True)
 @click.pass_context
 def command(
     context: click.Context, outputs: tuple[str, ...], src_prefixes: tuple[str, ...], profile: str,
-    ignore_missing_annotations: bool, sources: tuple[str, ...],
+    sources: tuple[str, ...],
 ) -> None:
     """Compile, then hand the request to each plugin."""
     from capnwire.compiler.driver import compile_files
@@ -55,12 +55,10 @@ def command(
     for source in sources:
         check_source(source)
     request = compile_files(
-        sources, src_prefixes=src_prefixes, profile=profile,
-        missing_imports="ignore-annotations" if ignore_missing_annotations else "error",
-        **compile_options(context),
+        sources, src_prefixes=src_prefixes, profile=profile, **compile_options(context),
     )
     if not places:
-        return
+        raise Problem("no outputs specified")
     data = emit_request(request)
     failed = [language for language, place in places if not _generate(language, place, data)]
     if failed:

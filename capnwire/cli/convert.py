@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 import click
 
-from capnwire.cli.formats import CHUNK, FORMATS, NEEDS_SCHEMA, Codec
+from capnwire.cli.formats import FORMATS, NEEDS_SCHEMA, Codec, first_chunk
 from capnwire.cli.program import Command, Problem, import_options, open_schema
 from capnwire.cli.progress import Meter
 from capnwire.cli.sniff import check_format
@@ -44,8 +44,8 @@ __all__ = ["command", "convert_stream"]
     help="Start binary messages with a segment of <n> words and do not let segments grow.",
 )
 @click.argument("formats", metavar="<from>:<to>")
-@click.argument("schema", metavar="<schema-file>", required=False)
-@click.argument("type_name", metavar="<type>", required=False)
+@click.argument("schema", metavar="[<schema-file>", required=False)
+@click.argument("type_name", metavar="<type>]", required=False)
 @click.pass_context
 def command(
     context: click.Context, quiet: bool, short: bool, segment_size: str | None, formats: str,
@@ -64,7 +64,7 @@ def command(
             if name in NEEDS_SCHEMA:
                 raise Problem(f"format requires schema: {name}")
     else:
-        kind = _kind(context, schema, type_name)
+        kind = struct_type(context, schema, type_name)
     convert_stream(
         source, target, kind, short=short, quiet=quiet, segment_words=segment_words(segment_size),
     )
@@ -79,7 +79,12 @@ def segment_words(text: str | None) -> int | None:
     return max(1, int(text))
 
 
-def _kind(context: click.Context, schema: str, type_name: str) -> Any:
+def struct_type(context: click.Context, schema: str, type_name: str) -> Any:
+    """The struct type that the arguments of a command name.
+
+    Raises:
+        Problem: there is none.
+    """
     from capnwire.compiler.opened import NameProblem
 
     opened = open_schema(context, schema)
@@ -96,7 +101,11 @@ def convert_stream(
     """Convert standard input to standard output, message by message."""
     reading: BinaryIO = sys.stdin.buffer
     writing: BinaryIO = sys.stdout.buffer
-    first = _first_chunk(reading, 1 if source in NEEDS_SCHEMA else ENOUGH)
+    first = first_chunk(reading, 1) if source in NEEDS_SCHEMA else first_chunk(reading)
+    if not first:
+        if quiet:
+            return
+        raise Problem("the input is empty", hint=False)
     if not quiet:
         check_format(source, first, kind)
     with Meter(reading, is_quiet=quiet) as meter:
@@ -108,20 +117,7 @@ def convert_stream(
             for data in codec.convert(first, reading):
                 writing.write(data)
                 meter.count()
+            if not meter.messages:
+                raise Problem("there is no message in the input", hint=False)
         finally:
             writing.flush()
-
-
-ENOUGH = 64
-"""Bytes of a binary message by which its format is judged."""
-
-
-def _first_chunk(file: BinaryIO, enough: int) -> bytes:
-    """Enough of the input to judge its format by."""
-    first = b""
-    while len(first) < enough:
-        more = getattr(file, "read1", file.read)(CHUNK)
-        if not more:
-            break
-        first += more
-    return first

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from capnwire.cli.convert import _kind, convert_stream
+from capnwire.cli.convert import convert_stream, struct_type
 from capnwire.cli.program import Command, import_options
 
 
@@ -26,7 +26,7 @@ def command(
     type_name: str,
 ) -> None:
     """Convert to text."""
-    kind = _kind(context, schema, type_name)
+    kind = struct_type(context, schema, type_name)
     convert_stream(binary_format(flat, packed), "text", kind, short=short, quiet=quiet)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from capnwire.cli.convert import _kind, convert_stream, segment_words
+from capnwire.cli.convert import convert_stream, segment_words, struct_type
 from capnwire.cli.decode import binary_format
 from capnwire.cli.program import Command, import_options
 
@@ -29,7 +29,7 @@ def command(
     type_name: str,
 ) -> None:
     """Convert from text."""
-    kind = _kind(context, schema, type_name)
+    kind = struct_type(context, schema, type_name)
     convert_stream(
         "text", binary_format(flat, packed), kind, segment_words=segment_words(segment_size)
     )

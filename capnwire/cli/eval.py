@@ -10,10 +10,22 @@ from typing import Any
 
 import click
 
+from capnwire.cli.decode import binary_format
 from capnwire.cli.formats import FORMATS, Codec
 from capnwire.cli.program import Command, Problem, import_options, open_schema
 
 __all__ = ["command"]
+
+
+def _note(context: click.Context, param: click.Parameter, value: bool) -> bool:
+    """Refuse --binary beside --flat or --packed."""
+    if value:
+        before: set[str] = context.meta.setdefault("binary formats", set())
+        for other in before - {str(param.name)}:
+            if "binary" in (param.name, other):
+                raise Problem(f"{min(param.opts, key=len)}: cannot be used with --{other}")
+        before.add(str(param.name))
+    return value
 
 
 @click.command(
@@ -28,31 +40,36 @@ __all__ = ["command"]
     Formats other than text are for values of struct type only.""",
 )
 @import_options
-@click.option("-b", "--binary", "chosen", flag_value="binary", help="The same as -obinary.")
-@click.option("--flat", "chosen", flag_value="flat", help="The same as -oflat.")
-@click.option("-p", "--packed", "chosen", flag_value="packed", help="The same as -opacked.")
+@click.option("-b", "--binary", is_flag=True, callback=_note, help="The same as -obinary.")
+@click.option("--flat", is_flag=True, callback=_note, help="The same as -oflat.")
+@click.option(
+    "-p", "--packed", is_flag=True, callback=_note,
+    help="The same as -opacked; with --flat, as -oflat-packed.",
+)
 @click.option("-o", "--output", metavar="<format>", help="Encode the value in this format.")
 @click.option("--short", is_flag=True, help="Write text or JSON on one line.")
 @click.argument("schema", metavar="<schema-file>")
 @click.argument("name", metavar="<name>")
 @click.pass_context
 def command(
-    context: click.Context, chosen: str | None, output: str | None, short: bool, schema: str,
-    name: str,
+    context: click.Context, binary: bool, flat: bool, packed: bool, output: str | None,
+    short: bool, schema: str, name: str,
 ) -> None:
     """Print a value."""
     from capnwire.compiler.opened import NameProblem
 
-    target = output or chosen or "text"
+    target = "text" if output is None else output
     if target not in FORMATS:
         raise Problem(f"-o {target}: unknown format: {target}")
+    if binary or flat or packed:
+        target = binary_format(flat, packed)
     opened = open_schema(context, schema)
     try:
         value, key = opened.value(name)
     except NameProblem as problem:
         raise Problem(str(problem)) from None
     if target == "text":
-        data = (text_of_value(value, key, short=short) + "\n").encode("utf-8", "surrogatepass")
+        data = (text_of_value(value, key, short=short) + "\n").encode("utf-8", "surrogateescape")
     elif key[0] not in ("struct", "group"):
         raise Problem(f"{name}: not a struct; binary output is only available on structs")
     else:

@@ -71,33 +71,21 @@ class Codec:
     def roots(self, first: bytes, file: BinaryIO) -> Iterator[Any]:
         """The root pointer of each message."""
         if self._source in ("binary", "packed"):
-            yield from self._framed(first, file)
+            packed = self._source == "packed"
+            for segments in framed_segments(self._chunks(first, file), packed=packed):
+                yield _root_of(segments)
         elif self._source in ("text", "json"):
             yield from self._parsed(first, file)
         else:
-            yield self._flat(b"".join(self._chunks(first, file)))
+            data = flat_segment(
+                b"".join(self._chunks(first, file)), packed=self._source == "flat-packed"
+            )
+            if self._source == "canonical" and not is_canonical(data):
+                raise PointerError("the message is not in canonical form")
+            yield _root_of([data])
 
     def _chunks(self, first: bytes, file: BinaryIO) -> Iterator[bytes]:
-        read = getattr(file, "read1", file.read)
-        chunk = first
-        while chunk:
-            if self._on_read is not None:
-                self._on_read(len(chunk))
-            yield chunk
-            if self._before_read is not None:
-                self._before_read()
-            chunk = read(CHUNK)
-
-    def _framed(self, first: bytes, file: BinaryIO) -> Iterator[Any]:
-        make = FrameDecoder if self._source == "binary" else PackedDecoder
-        decoder: Any = make(segment_limit=SEGMENT_LIMIT, message_limit_words=UNLIMITED_WORDS)
-        for chunk in self._chunks(first, file):
-            decoder.feed(chunk)
-            for message in decoder:
-                yield _root_of(segments_of(message))
-        decoder.finish()
-        for message in decoder:
-            yield _root_of(segments_of(message))
+        return chunks_of(first, file, self._on_read, self._before_read)
 
     def _parsed(self, first: bytes, file: BinaryIO) -> Iterator[Any]:
         splitter: Any
@@ -108,7 +96,7 @@ class Codec:
             assert self._text is not None
             parse: Callable[[bytes], Any] = self._text.read
         else:
-            from capnwire.codecs.annotated_json import JsonSplitter
+            from capnwire.codecs.json_text import JsonSplitter
 
             splitter = JsonSplitter()
             assert self._json is not None
@@ -122,17 +110,6 @@ class Codec:
         for text in splitter:
             yield _reader(parse(text))
 
-    def _flat(self, data: bytes) -> Any:
-        if self._source == "flat-packed":
-            data = unpack(data)
-        if len(data) % 8:
-            raise FramingError(f"{len(data)} bytes are no whole number of words")
-        if not data:
-            raise FramingError("the input is empty")
-        if self._source == "canonical" and not is_canonical(data):
-            raise PointerError("the message is not in canonical form")
-        return _root_of([data])
-
     # --- writing ------------------------------------------------------------------------------
 
     def write(self, root: Any) -> bytes:
@@ -143,7 +120,7 @@ class Codec:
         if target == "json":
             assert self._json is not None
             written = self._json.encode(root.as_struct(self._kind), pretty=not self._short)
-            return written.encode("utf-8", "surrogatepass") + b"\n"
+            return written.encode("utf-8", "surrogateescape") + b"\n"
         if target == "canonical":
             canonical: bytes = root.as_struct(self._kind).to_canonical()
             return canonical
@@ -165,7 +142,7 @@ class Codec:
         from capnwire.message.text import format_struct
 
         text = format_struct(struct, pretty=not self._short)
-        return text.encode("utf-8", "surrogatepass") + b"\n"
+        return text.encode("utf-8", "surrogateescape") + b"\n"
 
     def _copy(self, root: Any) -> Any:
         words = self._segment_words
@@ -176,6 +153,68 @@ class Codec:
         # As a struct: what is no struct is refused, and null becomes the empty one.
         copy.set(root.as_struct(self._kind))
         return copy
+
+
+def first_chunk(file: BinaryIO, enough: int = 64) -> bytes:
+    """Enough of the input to judge its format by: of a binary message 64 bytes."""
+    read = getattr(file, "read1", file.read)
+    first = b""
+    while len(first) < enough:
+        more = read(CHUNK)
+        if not more:
+            break
+        first += more
+    return first
+
+
+def chunks_of(
+    first: bytes, file: BinaryIO, on_read: Callable[[int], None] | None = None,
+    before_read: Callable[[], object] | None = None,
+) -> Iterator[bytes]:
+    """The input piece by piece, as it arrives; see `Codec`."""
+    read = getattr(file, "read1", file.read)
+    chunk = first
+    while chunk:
+        if on_read is not None:
+            on_read(len(chunk))
+        yield chunk
+        if before_read is not None:
+            before_read()
+        chunk = read(CHUNK)
+
+
+def framed_segments(chunks: Iterator[bytes], *, packed: bool) -> Iterator[list[memoryview]]:
+    """The segments of each message of a stream.
+
+    Raises:
+        FramingError: a segment table is wrong, or the stream ends inside a message.
+        PackingError: a packed message is wrong.
+    """
+    make = PackedDecoder if packed else FrameDecoder
+    decoder: Any = make(segment_limit=SEGMENT_LIMIT, message_limit_words=UNLIMITED_WORDS)
+    for chunk in chunks:
+        decoder.feed(chunk)
+        for message in decoder:
+            yield segments_of(message)
+    decoder.finish()
+    for message in decoder:
+        yield segments_of(message)
+
+
+def flat_segment(data: bytes, *, packed: bool) -> bytes:
+    """The one segment that a flat message is.
+
+    Raises:
+        FramingError: it is empty, or cut within a word.
+        PackingError: a packed message is wrong.
+    """
+    if packed:
+        data = unpack(data)
+    if len(data) % 8:
+        raise FramingError(f"{len(data)} bytes are no whole number of words")
+    if not data:
+        raise FramingError("the input is empty")
+    return data
 
 
 def segments_of(message: bytes) -> list[memoryview]:

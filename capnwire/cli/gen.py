@@ -6,7 +6,14 @@ import os
 
 import click
 
-from capnwire.cli.program import Command, Problem, check_source, compile_options, import_options
+from capnwire.cli.program import (
+    Command,
+    Problem,
+    check_source,
+    compile_options,
+    import_options,
+    src_prefix_option,
+)
 
 __all__ = ["command"]
 
@@ -19,10 +26,7 @@ __all__ = ["command"]
 )
 @import_options
 @click.option("-o", "--output", metavar="<dir>", help="Write below <dir>.")
-@click.option(
-    "--src-prefix", "src_prefixes", multiple=True, metavar="<prefix>",
-    help="Cut <prefix> off the names of the files when deciding on the names of output files.",
-)
+@src_prefix_option
 @click.option(
     "--package", default="", metavar="<name>", help="The package that the modules are in.",
 )

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
 from html import escape
 from typing import Any
 
 import click
 
-from capnwire.cli.formats import UNLIMITED_WORDS, segments_of
+from capnwire.cli.convert import struct_type
+from capnwire.cli.decode import binary_format
+from capnwire.cli.formats import chunks_of, first_chunk, flat_segment, framed_segments
 from capnwire.cli.layout import USES, Walk
-from capnwire.cli.program import Command, Problem, import_options, open_schema
-from capnwire.errors import FramingError
-from capnwire.wire.framing import FrameDecoder
-from capnwire.wire.packed import PackedDecoder
+from capnwire.cli.program import Command, Problem, import_options
+from capnwire.cli.progress import Meter
+from capnwire.cli.sniff import check_format
+from capnwire.errors import DecodeError
 
 __all__ = ["command"]
 
@@ -49,8 +53,8 @@ MOST_WORDS = 1 << 17
     help="Show <n> elements of a list at most.",
 )
 @click.argument("message", metavar="<message>")
-@click.argument("schema", metavar="<schema-file>", required=False)
-@click.argument("type_name", metavar="<type>", required=False)
+@click.argument("schema", metavar="[<schema-file>", required=False)
+@click.argument("type_name", metavar="<type>]", required=False)
 @click.pass_context
 def command(
     context: click.Context, packed: bool, flat: bool, svg: str | None, most: int, elements: int,
@@ -61,10 +65,10 @@ def command(
     if schema is not None:
         if type_name is None:
             raise Problem("missing argument <type>")
-        kind: Any = _kind(context, schema, type_name)
+        kind = struct_type(context, schema, type_name)
         registry, key = kind._info.scope
-    data = _read(message)
-    for number, segments in enumerate(_messages(data, packed=packed, flat=flat)):
+    number = 0
+    for segments in _messages(message, packed=packed, flat=flat):
         walk = Walk(segments, registry, most=most, most_elements=elements)
         root = walk.root(key)
         words = [len(uses) for uses in walk.uses]
@@ -78,42 +82,29 @@ def command(
         if svg is not None and number == 0:
             with open(svg, "w", encoding="utf-8") as file:
                 file.write(picture(walk.uses))
+        number += 1
+    if not number:
+        raise Problem("the input is empty", hint=False)
 
 
-def _kind(context: click.Context, schema: str, type_name: str) -> Any:
-    from capnwire.compiler.opened import NameProblem
-
-    try:
-        return open_schema(context, schema).struct(type_name)
-    except NameProblem as problem:
-        raise Problem(str(problem)) from None
-
-
-def _read(path: str) -> bytes:
-    if path == "-":
-        return sys.stdin.buffer.read()
-    with open(path, "rb") as file:
-        return file.read()
-
-
-def _messages(data: bytes, *, packed: bool, flat: bool) -> list[list[memoryview]]:
-    if flat:
-        if packed:
-            from capnwire.wire.packed import unpack
-
-            data = unpack(data)
-        if len(data) % 8 or not data:
-            raise FramingError(f"{len(data)} bytes are no whole number of words")
-        return [[memoryview(data)]]
-    make: Any = PackedDecoder if packed else FrameDecoder
-    decoder = make(segment_limit=1 << 20, message_limit_words=UNLIMITED_WORDS)
-    decoder.feed(data)
-    found = [segments_of(message) for message in decoder]
-    decoder.finish()
-    found += [segments_of(message) for message in decoder]
-    if not found:
-        raise FramingError("there is no message")
-    return found
+def _messages(path: str, *, packed: bool, flat: bool) -> Iterator[list[memoryview]]:
+    """The segments of each message in a file, read as they are asked for."""
+    with ExitStack() as stack:
+        file: Any = sys.stdin.buffer if path == "-" else stack.enter_context(open(path, "rb"))
+        first = first_chunk(file)
+        meter = stack.enter_context(Meter(file))
+        chunks = chunks_of(first, file, meter.advance, sys.stdout.flush)
+        try:
+            if flat:
+                yield [memoryview(flat_segment(b"".join(chunks), packed=packed))]
+                return
+            for segments in framed_segments(chunks, packed=packed):
+                meter.count()
+                yield segments
+        except DecodeError:
+            if not meter.messages:
+                check_format(binary_format(flat, packed), first, None)
+            raise
 
 
 def picture(uses: list[bytearray]) -> str:

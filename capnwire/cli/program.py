@@ -17,7 +17,10 @@ import click
 from capnwire import __version__
 from capnwire.errors import CapnwireError, CompileError
 
-__all__ = ["Command", "Problem", "Program", "common_options", "import_options", "report", "run"]
+__all__ = [
+    "Command", "Problem", "Program", "check_directory", "check_source", "common_options",
+    "compile_options", "import_options", "open_schema", "report", "run", "src_prefix_option",
+]
 
 COMMANDS = {
     "compat": "say which changes of a schema break the wire",
@@ -30,6 +33,10 @@ COMMANDS = {
     "id": "generate a new unique id",
     "inspect": "show a message as a tree with segments, pointers and sizes",
 }
+
+
+CLOSED_PIPE = 141
+"""What a shell reports of a program that SIGPIPE ended, as it ends the reference tool."""
 
 
 class Problem(click.ClickException):
@@ -50,15 +57,20 @@ class _Common:
     def __init__(self) -> None:
         self.import_paths: list[str] = []
         self.standard_imports = True
+        self.missing_imports = "error"
         self.verbose = False
 
 
 def _remember(context: click.Context, param: click.Parameter, value: Any) -> Any:
     common: _Common = context.ensure_object(_Common)
     if param.name == "import_path":
+        for path in value:
+            check_directory(f"-I {path}", path)
         common.import_paths += value
     elif param.name == "no_standard_import" and value:
         common.standard_imports = False
+    elif param.name == "ignore_missing_annotations" and value:
+        common.missing_imports = "ignore-annotations"
     elif param.name == "verbose" and value:
         common.verbose = True
     return value
@@ -81,13 +93,17 @@ def common_options(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)
     return click.option(
         "--verbose", is_flag=True, expose_value=False, callback=_remember,
-        help="Say on standard error what is done, and print whole tracebacks.",
+        help="Print the whole traceback of an error.",
     )(function)
 
 
 def import_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`-I` and `--no-standard-import`, with the common options."""
+    """Where imports are looked for, with the common options."""
     function = common_options(function)
+    function = click.option(
+        "--ignore-missing-annotations", is_flag=True, expose_value=False, callback=_remember,
+        help="Drop annotations whose file is not there (go.capnp, java.capnp).",
+    )(function)
     function = click.option(
         "--no-standard-import", is_flag=True, expose_value=False, callback=_remember,
         help="Search only the directories given by -I for imports that begin with '/', not the "
@@ -97,6 +113,20 @@ def import_options(function: Callable[..., Any]) -> Callable[..., Any]:
         "-I", "--import-path", multiple=True, metavar="<dir>", expose_value=False,
         callback=_remember,
         help="Add <dir> to the directories searched for imports that begin with '/'.",
+    )(function)
+
+
+def src_prefix_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`--src-prefix`, as `src_prefixes`."""
+
+    def check(context: click.Context, param: click.Parameter, value: Any) -> Any:
+        for prefix in value:
+            check_directory(f"--src-prefix={prefix}", prefix)
+        return value
+
+    return click.option(
+        "--src-prefix", "src_prefixes", multiple=True, metavar="<prefix>", callback=check,
+        help="Cut <prefix> off the names of the files when deciding on the names of output files.",
     )(function)
 
 
@@ -184,6 +214,7 @@ def compile_options(context: click.Context) -> dict[str, Any]:
     common: _Common = context.ensure_object(_Common)
     return {
         "import_paths": list(common.import_paths), "standard_imports": common.standard_imports,
+        "missing_imports": common.missing_imports,
     }
 
 
@@ -205,6 +236,16 @@ def check_source(path: str) -> None:
         raise Problem(f"{path}: no such file")
     if os.path.isdir(path):
         raise Problem(f"{path}: is a directory")
+
+
+def check_directory(said: str, path: str) -> None:
+    """Refuse a directory that is not there.
+
+    Raises:
+        Problem: it is none; `said` is the option that names it.
+    """
+    if not os.path.isdir(path):
+        raise Problem(f"{said}: {'not a' if os.path.exists(path) else 'no such'} directory")
 
 
 def report(error: CompileError) -> None:
@@ -246,6 +287,11 @@ def _text_of(error: click.ClickException) -> str:
 
 def run(arguments: Sequence[str]) -> int:
     """Run the program on its arguments and give the exit code."""
+    if sys.stdout is None or sys.stdin is None:
+        # Files that are opened now would take their place.
+        name = "input" if sys.stdin is None else "output"
+        print(f"capnwire: standard {name} is closed", file=sys.stderr)
+        return 1
     context: click.Context | None = None
     try:
         with program.make_context("capnwire", list(arguments)) as context:
@@ -268,8 +314,7 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         # What is still buffered has nowhere to go; do not complain about it again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        _say(_innermost(context), "standard output was closed before all was written", hint=False)
-        return 1
+        return CLOSED_PIPE
     except OSError as error:
         said = error.strerror or str(error)
         _say(

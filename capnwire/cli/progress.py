@@ -18,12 +18,13 @@ INTERVAL_S = 0.1
 
 
 class Meter:
-    """Counts bytes read and messages done; draws a bar once that takes long."""
+    """Counts bytes read and `messages` done; draws a bar once that takes long."""
 
     def __init__(self, file: BinaryIO, *, is_quiet: bool = False) -> None:
-        self._shown = not is_quiet and sys.stderr.isatty()
+        # Not between the lines of output on the same terminal.
+        self._shown = not is_quiet and sys.stderr.isatty() and not sys.stdout.isatty()
         self._total = _size_of(file) if self._shown else None
-        self._done = self._messages = 0
+        self._done = self.messages = 0
         self._next = monotonic() + SOON_S
         self._bar: Any = None
         self._task: Any = None
@@ -47,7 +48,7 @@ class Meter:
 
     def count(self) -> None:
         """Note a message that was written."""
-        self._messages += 1
+        self.messages += 1
 
     def _update(self) -> None:
         self._next = monotonic() + INTERVAL_S
@@ -58,7 +59,7 @@ class Meter:
                 return
             self._task = self._bar.add_task("", total=self._total, messages=0)
             self._bar.start()
-        self._bar.update(self._task, completed=self._done, messages=self._messages)
+        self._bar.update(self._task, completed=self._done, messages=self.messages)
 
 
 def _bar(*, known: bool) -> Any:

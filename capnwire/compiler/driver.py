@@ -144,8 +144,9 @@ class Session(ValueSource):
         self._noted.add(path.text)
         source.reporter.add(
             source.text, path.start, path.end,
-            f"add the directory that holds '{path.text}' to import_paths, or, if only annotations "
-            'come from it, compile with missing_imports="ignore-annotations"',
+            f"add the directory that holds '{path.text}' to the import paths (-I, import_paths), "
+            "or, if only annotations come from it, leave them out (--ignore-missing-annotations, "
+            'missing_imports="ignore-annotations")',
             severity="note",
         )
 

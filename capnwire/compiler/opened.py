@@ -73,12 +73,16 @@ class OpenedSchema:
     def __init__(
         self, path: str | os.PathLike[str], *,
         import_paths: Iterable[str | os.PathLike[str]] = (), standard_imports: bool = True,
+        missing_imports: str = "error",
     ) -> None:
-        options = _options(import_paths, standard_imports=standard_imports, allow_missing_id=True)
+        options = _options(
+            import_paths, standard_imports=standard_imports, missing_imports=missing_imports,
+            allow_missing_id=True,
+        )
         session = Session(options)
         self._module: Module = session.load(options.finder.requested(os.fspath(path)))
         self._root: Unit = self._module.root
-        self.registry = Registry()
+        self.registry = Registry(keeps_bytes=True)
         try:
             session.visit(self._root)
             _refuse(session.diagnostics)

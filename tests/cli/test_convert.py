@@ -305,3 +305,30 @@ def test_json_in_any_order_is_read_as_the_reference_does(
         )
         assert code == 0, mixed
         assert_same(converted(opened, "json", "binary", type, mixed), wanted, mixed)
+
+
+NOT_UTF8 = (
+    rb'(name = "\xff\xfe", tags = ["\x80", "\xc3\xa9", "\xed\xa0\x80"], '
+    rb'friend = (name = "a\xffb"), others = [(name = "\xe2\x82")], '
+    rb'box = (t = "\xf0\x9f"), preset = "' + b"x\xff" * 60 + b'")'
+)
+
+
+@pytest.mark.parametrize("short", [False, True])
+def test_bytes_that_are_not_utf8_are_carried_on(
+    zoo: tuple[Path, OpenedSchema], capnp_tool: str, short: bool
+) -> None:
+    path, opened = zoo
+    options = ["--quiet", *(["--short"] if short else [])]
+    for source in FORMATS:
+        code, given = reference(
+            capnp_tool, "convert", *options, f"text:{source}", str(path), "Person", input=NOT_UTF8,
+        )
+        assert code == 0
+        for target in FORMATS:
+            _, wanted = reference(
+                capnp_tool, "convert", *options, f"{source}:{target}", str(path), "Person",
+                input=given,
+            )
+            ours = converted(opened, source, target, "Person", given, short=short)
+            assert_same(ours, wanted, (source, target))

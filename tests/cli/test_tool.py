@@ -16,9 +16,10 @@ pytest.importorskip("click")
 
 from click.testing import CliRunner
 
-from capnwire.cli.formats import Codec
+from capnwire.cli.formats import FORMATS, Codec
 from capnwire.cli.program import program
-from capnwire.codecs.annotated_json import AnnotatedJson, JsonSplitter
+from capnwire.codecs.annotated_json import AnnotatedJson
+from capnwire.codecs.json_text import JsonSplitter
 from capnwire.compiler.opened import OpenedSchema
 from capnwire.compiler.text_values import TextReader, TextSplitter
 from capnwire.errors import CapnwireError, CompileError, DecodeError
@@ -101,6 +102,9 @@ def theirs(tool: str, *arguments: str, input: bytes = b"") -> Ran:
         "eval t.capnp c.nope", "eval t.capnp c.", "eval t.capnp c[0]", "eval t.capnp n.x",
         "eval t.capnp ll[5]", "eval t.capnp t[0]", "eval t.capnp I", "eval t.capnp E.one",
         "eval -b t.capnp n", "eval -ojson t.capnp ll", "eval -onope t.capnp c",
+        "eval -b -p t.capnp c", "eval -p -b t.capnp c", "eval -b --flat t.capnp c",
+        "compile t.capnp", "compile -I nodir -o- t.capnp", "compile --src-prefix=nodir -o- t.capnp",
+        "convert -Inodir text:json t.capnp P",
     ],
 )
 def test_errors_are_those_of_the_reference(folder: Path, capnp_tool: str, line: str) -> None:
@@ -121,7 +125,7 @@ def test_eval_agrees_with_the_reference(folder: Path, capnp_tool: str, name: str
 
 @pytest.mark.parametrize(
     "options", [["-b"], ["-p"], ["--flat"], ["-ojson"], ["-ojson", "--short"], ["-ocanonical"],
-                ["-oflat-packed"], ["-o", "text"]],
+                ["-oflat-packed"], ["-o", "text"], ["--flat", "-p"], ["-p", "-otext"]],
 )
 def test_eval_writes_every_format(folder: Path, capnp_tool: str, options: list[str]) -> None:
     assert ours("eval", *options, "t.capnp", "c") == theirs(
@@ -270,17 +274,30 @@ def test_src_prefix_and_import_paths(folder: Path, capnp_tool: str) -> None:
     (folder / "c.capnp").write_text(
         '@0xbf5147bb5cf7b8e5;\nusing C = import "/capnp/c++.capnp";\n$C.namespace("x");\n'
     )
-    assert ours("compile", "c.capnp").code == 0
-    assert ours("compile", "--no-standard-import", "c.capnp").code == 1
+    assert ours("compile", "-o-", "c.capnp").code == 0
+    assert ours("compile", "-o-", "--no-standard-import", "c.capnp").code == 1
+    missing = ["--no-standard-import", "--ignore-missing-annotations"]
+    assert ours("compile", "-o-", *missing, "c.capnp").code == 0
+    (folder / "c.capnp").write_text(
+        'using C = import "/nowhere/go.capnp";\n$C.package("x");\nstruct S { a @0 :Int8; }\n'
+    )
+    ran = ours("convert", "text:json", "c.capnp", "S", input=b"()")
+    assert ran.code == 1
+    assert "--ignore-missing-annotations" in ran.err
+    ran = ours("convert", *missing, "text:json", "c.capnp", "S", input=b"()")
+    assert ran.out == b'{"a": 0}\n'
 
 
 # --- streams ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("pair", ["binary:packed", "packed:binary", "text:binary", "json:text",
-    "binary:json"])
+    "binary:json", "binary:inspect", "packed:inspect"])
 def test_long_streams_take_constant_memory(folder: Path, pair: str) -> None:
     source, target = pair.split(":")
+    arguments = ["convert", "--quiet", pair, "t.capnp", "P"]
+    if target == "inspect":
+        arguments = ["inspect", *(["-p"] if source == "packed" else []), "-"]
     one = {
         "text": b'(name = "' + b"x" * 900 + b'", age = 7)\n',
         "json": b'{"name": "' + b"x" * 900 + b'", "age": 7}\n',
@@ -292,7 +309,7 @@ def test_long_streams_take_constant_memory(folder: Path, pair: str) -> None:
         "import resource, sys, os\n"
         "from capnwire.cli.program import run\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-        f"code = run(['convert', '--quiet', {pair!r}, 't.capnp', 'P'])\n"
+        f"code = run({arguments!r})\n"
         "sys.stdout.flush()\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, file=sys.stderr)\n"
         "sys.exit(code)\n"
@@ -327,15 +344,47 @@ def test_a_message_comes_out_before_the_next_one_comes_in(folder: Path) -> None:
         assert process.wait() == 0
 
 
-def test_a_closed_standard_output_is_one_line(folder: Path) -> None:
+@pytest.mark.parametrize("arguments", ["convert text:text t.capnp P < many", "inspect bin"])
+def test_a_reader_that_leaves_ends_the_command_quietly(folder: Path, arguments: str) -> None:
     text = b'(name = "' + b"x" * 900 + b'", age = 7)'
     (folder / "many").write_bytes(text * 3000)
+    message = ours("convert", "text:binary", "t.capnp", "P", input=text).out
+    (folder / "bin").write_bytes(message * 3000)
+    line = f"{sys.executable} -m capnwire {arguments} | head -c 10; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize(("closed", "said"), [("<&-", "input"), (">&-", "output")])
+def test_a_closed_standard_stream_is_named(folder: Path, closed: str, said: str) -> None:
     done = subprocess.run(
-        f"{sys.executable} -m capnwire convert text:text t.capnp P < many | head -c 10",
-        shell=True, capture_output=True, check=False,
+        ["bash", "-c", f"{sys.executable} -m capnwire convert text:text t.capnp P {closed}"],
+        capture_output=True, check=False,
     )
-    assert done.stderr.decode().count("\n") <= 1, done.stderr
-    assert b"Traceback" not in done.stderr
+    assert done.returncode == 1
+    assert done.stderr.decode() == f"capnwire: standard {said} is closed\n"
+
+
+@pytest.mark.parametrize("data", [b"", b" \n"])
+@pytest.mark.parametrize("options", [[], ["--quiet"]])
+@pytest.mark.parametrize("source", FORMATS)
+def test_empty_input_is_judged_as_the_reference_does(
+    folder: Path, capnp_tool: str, source: str, options: list[str], data: bytes
+) -> None:
+    arguments = ["convert", *options, f"{source}:binary", "t.capnp", "P"]
+    ran = ours(*arguments, input=data)
+    assert ran.code == theirs(capnp_tool, *arguments, input=data).code
+    assert ran.out == b""
+    assert ran.err.count("\n") == (0 if ran.code == 0 else 1) or data
+
+
+def test_capabilities_stay_pointers_between_framed_formats(folder: Path) -> None:
+    # A struct of one pointer, which is capability 7.
+    message = bytes.fromhex("00000000 02000000 0000000000000100 0300000007000000")
+    packed = ours("convert", "binary:packed", input=message).out
+    assert ours("convert", "packed:binary", input=packed).out == message
+    assert ours("convert", "binary:flat", input=message).out == message[8:]
+    assert ours("convert", "binary:canonical", input=message).code == 1
 
 
 def test_without_click_there_is_a_hint(folder: Path) -> None:
@@ -578,6 +627,8 @@ def test_inspect_of_broken_messages_remarks_and_ends(folder: Path, rng: random.R
     walk = Walk([memoryview(loop)], None, most=300, most_elements=10)
     assert len(list(walk.root(None).lines())) < 400
     assert ours("inspect", "nofile").code == 1
+    ran = ours("inspect", "-", input=b"(name = 1)" * 10)
+    assert 'It looks like it is in "text" format' in ran.err
     assert ours("inspect", "-", input=b"xyz").code == 1
 
 
