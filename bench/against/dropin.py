@@ -15,6 +15,9 @@ class DropIn(Pycapnp):
     import_name = "capnwire.pycapnp"
     distribution = DISTRIBUTION
 
+    def from_array(self, array: Any) -> Any:
+        return array
+
 
 def adapter(folder: Path, events: int) -> Any:
     import capnwire.pycapnp as capnp
