@@ -28,7 +28,7 @@ from capnwire._message cimport (
     arena_bytes, arena_of_root, arena_segments, copy_of_group, first_words, root_builder,
     root_reader,
 )
-from capnwire._load cimport load_scalar, load_text
+from capnwire._load cimport load_discriminant, load_scalar, load_text
 from capnwire._python cimport *
 from capnwire._store cimport (
     activate, is_mapping, merge, new_blob, new_list, store, writable_list,
@@ -41,7 +41,7 @@ from capnwire.wire.arena cimport (
 from capnwire.wire.builder cimport adopt, erase, init_struct
 from capnwire.wire.canonical cimport structs_equal
 from capnwire.wire.copy cimport canonical_struct, copy_struct, total_size
-from capnwire.wire.memory cimport load16, load64, prefetch
+from capnwire.wire.memory cimport load16, load64
 from capnwire.wire.packed cimport pack_arena
 from capnwire.wire.reader cimport ListRef, StructRef
 
@@ -224,18 +224,12 @@ cdef class Struct:
                 unnamed union.
         """
         cdef StructInfo info = info_of_type(type(self))
-        cdef uint32_t active = 0
+        cdef uint32_t active
         if info.reader_type == NULL:
             complete(info)
         if self.arena.first.base == NULL:
             closed_error()
-        if info.discriminant_offset + 16 <= self.bits:
-            active = load16(self.data + (info.discriminant_offset >> 3))
-        # In a log the next message's union lies behind this one's end, its segment table and root.
-        prefetch(
-            <size_t>self.arena.first.base + <size_t>self.arena.first.words * 8 + 16
-            + (info.discriminant_offset >> 3)
-        )
+        active = load_discriminant(self.arena, self.data, self.bits, info.discriminant_offset)
         if active >= info.member_count:
             raise unknown_union(info, active)
         return info.member_names[active]

@@ -9,7 +9,7 @@ from capnwire._info cimport (
 )
 from capnwire._python cimport *
 from capnwire.wire.arena cimport Arena, Segment
-from capnwire.wire.memory cimport float32_of, float64_of, load16, load32, load64
+from capnwire.wire.memory cimport float32_of, float64_of, load16, load32, load64, prefetch
 from capnwire.wire.reader cimport BlobRef, read_text
 from capnwire.wire.units cimport word_t
 
@@ -19,6 +19,17 @@ cdef inline object enum_value(EnumInfo info, uint32_t raw):
     if raw < <uint32_t>PyTuple_GET_SIZE(<PyObject*>info.values):
         return <object>PyTuple_GET_ITEM(<PyObject*>info.values, raw)
     return info.value(raw)
+
+
+cdef inline uint32_t load_discriminant(
+    Arena arena, const uint8_t* data, uint32_t bits, uint32_t offset
+) noexcept:
+    """The discriminant at a bit offset of a struct's data; 0 beyond it."""
+    # In a log the next message's union lies behind this one's end, its segment table and root.
+    prefetch(
+        <size_t>arena.first.base + <size_t>arena.first.words * 8 + 16 + (offset >> 3)
+    )
+    return load16(data + (offset >> 3)) if offset + 16 <= bits else 0
 
 
 cdef inline object load_scalar(Field* field, const uint8_t* data, uint32_t bits):

@@ -24,7 +24,7 @@ from capnwire._info cimport (
 from capnwire._lists cimport (
     List, ListBuilder, ListReader, check_list, element_of, make_list,
 )
-from capnwire._load cimport load_scalar, load_text
+from capnwire._load cimport load_discriminant, load_scalar, load_text
 from capnwire._message cimport (
     MESSAGE_ARGUMENTS, MULTIPLE_ARGUMENTS, OPEN_ARGUMENTS, arena_bytes, arena_segments,
     begin_message, bind_open, messages_in, root_reader,
@@ -177,11 +177,10 @@ cdef object which_of(Struct self):
         KjException: there is no union, or its discriminant is unknown.
     """
     cdef StructInfo info = info_of_type(type(self))
-    cdef uint32_t active = 0
+    cdef uint32_t active
     if self.arena.first.base == NULL:
         closed_error()
-    if info.discriminant_offset + 16 <= self.bits:
-        active = load16(self.data + (info.discriminant_offset >> 3))
+    active = load_discriminant(self.arena, self.data, self.bits, info.discriminant_offset)
     if active >= info.member_count:
         raise KjException("Attempted to call which on a non-union type")
     return <object>PyTuple_GET_ITEM(<PyObject*>info.face_data, active)
