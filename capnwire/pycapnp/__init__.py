@@ -7,7 +7,7 @@ pycapnp does.
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from capnwire.pycapnp import lib, types, version
 from capnwire.pycapnp.lib import capnp as _extension
@@ -41,15 +41,31 @@ from capnwire.pycapnp.lib.capnp import (
 )
 from capnwire.pycapnp.version import version as __version__
 
+if TYPE_CHECKING:  # the names of _LATE
+    from capnwire.pycapnp.rpc import (
+        AsyncIoStream,
+        TwoPartyClient,
+        TwoPartyServer,
+        _CapabilityClient,
+        _DynamicCapabilityClient,
+        _EventLoop,
+        fill_context,
+        kj_loop,
+        run,
+        void_task_done_callback,
+    )
+
 __all__ = [
-    "KjException", "SchemaLoader", "SchemaParser", "_DynamicListBuilder", "_DynamicListReader",
-    "_DynamicOrphan", "_DynamicResizableListBuilder", "_DynamicStructBuilder",
-    "_DynamicStructReader", "_InterfaceModule", "_ListSchema", "_MallocMessageBuilder",
-    "_PackedFdMessageReader", "_PyCustomMessageBuilder", "_StreamFdMessageReader",
-    "_StructModule", "__version__", "_init_capnp_api", "_write_message_to_fd",
-    "_write_packed_message_to_fd", "add_import_hook", "cleanup_global_schema_parser",
-    "deregister_all_types", "install", "lib", "load", "read_multiple_bytes_packed",
-    "register_type", "remove_import_hook", "types", "version",
+    "AsyncIoStream", "KjException", "SchemaLoader", "SchemaParser", "TwoPartyClient",
+    "TwoPartyServer", "_CapabilityClient", "_DynamicCapabilityClient", "_DynamicListBuilder",
+    "_DynamicListReader", "_DynamicOrphan", "_DynamicResizableListBuilder", "_DynamicStructBuilder",
+    "_DynamicStructReader", "_EventLoop", "_InterfaceModule", "_ListSchema",
+    "_MallocMessageBuilder", "_PackedFdMessageReader", "_PyCustomMessageBuilder",
+    "_StreamFdMessageReader", "_StructModule", "__version__", "_init_capnp_api",
+    "_write_message_to_fd", "_write_packed_message_to_fd", "add_import_hook",
+    "cleanup_global_schema_parser", "deregister_all_types", "fill_context", "install", "kj_loop",
+    "lib", "load", "read_multiple_bytes_packed", "register_type", "remove_import_hook", "run",
+    "types", "version", "void_task_done_callback",
 ]
 
 _LATE = frozenset((

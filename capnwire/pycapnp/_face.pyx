@@ -444,8 +444,11 @@ cdef class _DynamicStructBuilder(StructBuilder):
 
     def disown(self, field):
         """Take the object of a pointer field out of the message."""
-        field_of(self, name_of(field))
-        return helper("_DynamicOrphan")(StructBuilder.disown(self, name_of(field)))
+        cdef Field* found = field_of(self, name_of(field))
+        value = None
+        if found.kind == TEXT or found.kind == DATA:
+            value = get_builder(self, found)
+        return helper("_DynamicOrphan")(StructBuilder.disown(self, name_of(field)), value)
 
     def from_dict(self, d):
         """Set fields from a dict; text for a Data field is decoded from base64."""
@@ -700,7 +703,10 @@ cdef class _DynamicListBuilder(ListBuilder):
 
     def disown(self, index):
         """Take the object of a pointer element out of the message."""
-        return helper("_DynamicOrphan")(ListBuilder.disown(self, position(self, index)))
+        cdef uint32_t at = position(self, index)
+        cdef uint32_t kind = self.info.element.kind
+        value = element(self, at) if kind == TEXT or kind == DATA else None
+        return helper("_DynamicOrphan")(ListBuilder.disown(self, at), value)
 
     def __iter__(self):
         return iterate(self)

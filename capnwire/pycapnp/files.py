@@ -18,6 +18,10 @@ from capnwire.wire.packed import unpack_message
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from capnwire.pycapnp._face import _DynamicStructReader
+    from capnwire.pycapnp.modules import _StructModule
+    from capnwire.pycapnp.objects import _DynamicObjectReader
+
 __all__ = [
     "from_bytes_packed", "next_message", "read", "read_multiple", "read_multiple_bytes_packed",
     "read_multiple_packed", "read_packed", "segments_of", "write_all",
@@ -44,7 +48,9 @@ def _bytes_of(buf: Any) -> memoryview:
     return memoryview(buf).cast("B")
 
 
-def from_bytes_packed(kind: Any, buf: Any, limit: int | None, nesting: int | None) -> Any:
+def from_bytes_packed(
+    kind: _StructModule, buf: Any, limit: int | None, nesting: int | None
+) -> _DynamicStructReader:
     """The packed message at the start of a buffer."""
     view = _bytes_of(buf)
     if not len(view):
@@ -54,8 +60,8 @@ def from_bytes_packed(kind: Any, buf: Any, limit: int | None, nesting: int | Non
 
 
 def read_multiple_bytes_packed(
-    kind: Any, buf: Any, limit: int | None, nesting: int | None
-) -> Iterator[Any]:
+    kind: _StructModule, buf: Any, limit: int | None, nesting: int | None
+) -> Iterator[_DynamicStructReader]:
     """The packed messages of a buffer; a truncated last one warns and ends it."""
     for message in _unpacked(buf, limit):
         yield kind.from_bytes(message, limit, nesting)
@@ -63,7 +69,7 @@ def read_multiple_bytes_packed(
 
 def any_messages_packed(
     buf: Any, traversal_limit_in_words: int | None = None, nesting_limit: int | None = None
-) -> Iterator[Any]:
+) -> Iterator[_DynamicObjectReader]:
     """The packed messages of a buffer, as AnyPointers."""
     limit, nesting = traversal_limit_in_words, nesting_limit
     from capnwire.pycapnp.objects import _DynamicObjectReader
@@ -131,29 +137,37 @@ def next_message(file: Any, limit: int | None, *, packed: bool = False) -> bytes
     return message
 
 
-def read(kind: Any, file: Any, limit: int | None, nesting: int | None) -> Any:
+def read(
+    kind: _StructModule, file: Any, limit: int | None, nesting: int | None
+) -> _DynamicStructReader:
     """The next framed message of a file."""
     return kind.from_bytes(next_message(file, limit), limit, nesting)
 
 
-def read_packed(kind: Any, file: Any, limit: int | None, nesting: int | None) -> Any:
+def read_packed(
+    kind: _StructModule, file: Any, limit: int | None, nesting: int | None
+) -> _DynamicStructReader:
     """The next packed message of a file."""
     return kind.from_bytes(next_message(file, limit, packed=True), limit, nesting)
 
 
-def read_multiple(kind: Any, file: Any, limit: int | None, nesting: int | None) -> Iterator[Any]:
+def read_multiple(
+    kind: _StructModule, file: Any, limit: int | None, nesting: int | None
+) -> Iterator[_DynamicStructReader]:
     """The framed messages of a file; a truncated last one warns and ends it."""
     return _all(kind, file, native._next_framed, limit, nesting)
 
 
 def read_multiple_packed(
-    kind: Any, file: Any, limit: int | None, nesting: int | None
-) -> Iterator[Any]:
+    kind: _StructModule, file: Any, limit: int | None, nesting: int | None
+) -> Iterator[_DynamicStructReader]:
     """The packed messages of a file; a truncated last one warns and ends it."""
     return _all(kind, file, native._next_packed, limit, nesting)
 
 
-def _all(kind: Any, file: Any, take: Any, limit: Any, nesting: Any) -> Iterator[Any]:
+def _all(
+    kind: _StructModule, file: Any, take: Any, limit: Any, nesting: Any
+) -> Iterator[_DynamicStructReader]:
     source = native._Source(_source(file))
     while True:
         try:

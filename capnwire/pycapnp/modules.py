@@ -20,6 +20,10 @@ from capnwire.schema.model import (
 from capnwire.schema.registry import segment_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Literal, overload
+
+    from capnwire.pycapnp._face import _DynamicStructBuilder, _DynamicStructReader
     from capnwire.pycapnp.registry import DropInRegistry
     from capnwire.schema.model import Node, Type, Value
     from capnwire.schema.registry import BrandKey
@@ -126,8 +130,34 @@ class _StructModule(_Module):
         self.__dict__["_info"] = info
         self.__dict__.update(_face.class_functions(info))
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> _DynamicStructBuilder:
         return self.new_message(*args, **kwargs)
+
+    if TYPE_CHECKING:  # what `class_functions` gives
+
+        def new_message(
+            self, num_first_segment_words: int | None = None,
+            allocate_seg_callable: Callable[[int], Any] | None = None, **kwargs: Any,
+        ) -> _DynamicStructBuilder: ...
+
+        @overload
+        def from_bytes(
+            self, buf: Any, traversal_limit_in_words: int | None = None,
+            nesting_limit: int | None = None, builder: Literal[False] = False,
+        ) -> _DynamicStructReader: ...
+
+        @overload
+        def from_bytes(
+            self, buf: Any, traversal_limit_in_words: int | None = None,
+            nesting_limit: int | None = None, *, builder: Literal[True],
+        ) -> _DynamicStructBuilder: ...
+
+        def from_bytes(self, *args: Any, **options: Any) -> Any: ...
+
+        def read_multiple_bytes(
+            self, buf: Any, traversal_limit_in_words: int | None = None,
+            nesting_limit: int | None = None,
+        ) -> Iterator[_DynamicStructReader]: ...
 
     @property
     def Reader(self) -> type:
@@ -179,7 +209,7 @@ class _StructModule(_Module):
     def from_bytes_packed(
         self, buf: Any, traversal_limit_in_words: int | None = None,
         nesting_limit: int | None = None,
-    ) -> Any:
+    ) -> _DynamicStructReader:
         """A reader of a packed message."""
         from capnwire.pycapnp import files
 
@@ -188,19 +218,20 @@ class _StructModule(_Module):
     def from_segments(
         self, segments: Any, traversal_limit_in_words: int | None = None,
         nesting_limit: int | None = None,
-    ) -> Any:
+    ) -> _DynamicStructReader:
         """A reader over the segments of a message, each a buffer, without a copy."""
         root = any_root(
             segments,
             DEFAULT_LIMIT if traversal_limit_in_words is None else traversal_limit_in_words,
             nesting_limit,
         )
-        return root.as_struct(self)
+        found: _DynamicStructReader = root.as_struct(self)
+        return found
 
     def read(
         self, file: Any, traversal_limit_in_words: int | None = None,
         nesting_limit: int | None = None,
-    ) -> Any:
+    ) -> _DynamicStructReader:
         """A reader of the next message of a file object, socket or file descriptor."""
         from capnwire.pycapnp import files
 
@@ -209,7 +240,7 @@ class _StructModule(_Module):
     def read_packed(
         self, file: Any, traversal_limit_in_words: int | None = None,
         nesting_limit: int | None = None,
-    ) -> Any:
+    ) -> _DynamicStructReader:
         """As `read`, for packed messages; it never takes bytes of the message after."""
         from capnwire.pycapnp import files
 
@@ -218,7 +249,7 @@ class _StructModule(_Module):
     def read_multiple(
         self, file: Any, traversal_limit_in_words: int | None = None,
         nesting_limit: int | None = None, skip_copy: bool = False,
-    ) -> Any:
+    ) -> Iterator[_DynamicStructReader]:
         """An iterator of readers; a truncated last message warns and ends it."""
         from capnwire.pycapnp import files
 
@@ -227,7 +258,7 @@ class _StructModule(_Module):
     def read_multiple_packed(
         self, file: Any, traversal_limit_in_words: int | None = None,
         nesting_limit: int | None = None, skip_copy: bool = False,
-    ) -> Any:
+    ) -> Iterator[_DynamicStructReader]:
         """As `read_multiple`, for packed messages."""
         from capnwire.pycapnp import files
 
@@ -236,7 +267,7 @@ class _StructModule(_Module):
     def read_multiple_bytes_packed(
         self, buf: Any, traversal_limit_in_words: int | None = None,
         nesting_limit: int | None = None,
-    ) -> Any:
+    ) -> Iterator[_DynamicStructReader]:
         """An iterator of readers over packed messages in a buffer."""
         from capnwire.pycapnp import files
 
@@ -247,7 +278,7 @@ class _StructModule(_Module):
     async def read_async(
         self, stream: Any, traversal_limit_in_words: int | None = None,
         nesting_limit: int | None = None,
-    ) -> Any:
+    ) -> _DynamicStructReader | None:
         """A reader of the next message of an AsyncIoStream, or None at its end."""
         from capnwire.pycapnp import rpc
 

@@ -134,24 +134,27 @@ set_object_wrapper(wrap)
 
 
 class _DynamicOrphan:
-    """An object of a message that no pointer names; `adopt` puts it into a field."""
+    """An object of a message that no pointer names; `adopt` puts it into a field.
 
-    def __init__(self, holder: OrphanHolder) -> None:
-        self._holder = holder
+    `value` is that of a Text or Data, which has no builder.
+    """
+
+    def __init__(self, holder: OrphanHolder, value: str | bytes | None = None) -> None:
+        self._holder, self._value = holder, value
 
     @property
     def _parent(self) -> object:
         return self._holder
 
     def get(self) -> Any:
-        """A builder of the orphan's struct or list.
+        """A builder of the orphan's struct or list, or the value of a Text or Data.
 
         Raises:
             KjException: it was adopted.
         """
         if not self._holder:
             raise KjException("this orphan was adopted, so there is nothing left to get")
-        return self._holder.get()
+        return self._holder.get() if self._value is None else self._value
 
     def __str__(self) -> str:
         return str(self.get())

@@ -19,6 +19,9 @@ from capnwire.wire.framing import FrameDecoder
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from capnwire.pycapnp._face import _DynamicStructReader
+    from capnwire.pycapnp.modules import _StructModule
+
 __all__ = [
     "AsyncIoStream", "_AsyncIoStream", "_EventLoop", "current_loop", "kj_loop", "open_session",
     "read_async", "run", "write_message",
@@ -292,8 +295,8 @@ def _acceptor(
 
 
 async def read_async(
-    kind: Any, stream: _AsyncIoStream, limit: int | None, nesting: int | None
-) -> Any:
+    kind: _StructModule, stream: _AsyncIoStream, limit: int | None, nesting: int | None
+) -> _DynamicStructReader | None:
     """A reader of the next message of a stream, or None at its end."""
     _check(stream)
     decoder = FrameDecoder(message_limit_words=native._limit_words(limit))

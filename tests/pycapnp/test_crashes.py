@@ -225,3 +225,62 @@ def test_a_stale_builder_does_not_write(capnp: Any, kind: Any) -> None:
 def test_text_given_as_packed_bytes_raises_a_type_error(kind: Any) -> None:
     with pytest.raises(TypeError):
         kind.from_bytes_packed("text")
+
+
+@pytest.mark.parametrize("count", [1, 5000])
+def test_a_packed_message_outlives_its_file(kind: Any, tmp_path: Path, count: int) -> None:
+    with open(tmp_path / "packed", "wb") as file:
+        kind.new_message(leaves=[{"number": n, "text": str(n)} for n in range(count)]).write_packed(
+            file
+        )
+    with open(tmp_path / "packed", "rb") as file:
+        reader = kind.read_packed(file)
+    gc.collect()
+    assert [leaf.number for leaf in reader.leaves] == list(range(count))
+    del reader
+    gc.collect()
+
+
+def test_a_resizable_list_is_finished_once(capnp: Any, kind: Any) -> None:
+    message = kind.new_message()
+    items = message.init_resizable_list("leaves")
+    items.add().number = 3
+    items.finish()
+    for again in (items.finish, items.add):
+        with pytest.raises(capnp.KjException, match="finished"):
+            again()
+    assert [leaf.number for leaf in items] == [3]
+
+
+def test_arguments_of_a_wrong_type_raise(capnp: Any, kinds: Any) -> None:
+    for segments in (b"abc", [5], [None], 5, ["text"]):
+        with pytest.raises(TypeError):
+            kinds.Leaf.from_segments(segments)
+    with pytest.raises(capnp.KjException, match="segment"):
+        kinds.Leaf.from_segments([b"abc"])
+    message = kinds.Kinds.new_message(any=kinds.Leaf.new_message())
+    for schema in (None, 5, kinds.Color):
+        with pytest.raises(TypeError):
+            message.as_reader().any.as_struct(schema)
+    assert kinds.Kinds.new_message().get_data_as_view("data").nbytes == 0
+
+
+def test_a_context_outlives_its_call(capnp: Any, kinds: Any) -> None:
+    import asyncio
+
+    kept: list[Any] = []
+
+    class Server(kinds.Echo.Server):  # type: ignore[name-defined, misc]
+        async def echo(self, text: str, _context: Any, **_: Any) -> str:
+            kept.append(_context)
+            return text
+
+    async def main() -> None:
+        assert (await kinds.Echo._new_client(Server()).echo("hello")).text == "hello"
+
+    asyncio.run(capnp.run(main()))
+    gc.collect()
+    assert kept[0].params.text == "hello"
+    kept[0].release_params()
+    with pytest.raises(capnp.KjException, match="released"):
+        kept[0].params  # noqa: B018

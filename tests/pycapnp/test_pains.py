@@ -18,6 +18,8 @@ from typing import Any
 import numpy
 import pytest
 
+import capnwire
+
 
 def events(kinds: Any, count: int) -> bytes:
     return b"".join(
@@ -409,3 +411,77 @@ def test_no_warning_at_import() -> None:
     )
     assert done.returncode == 0
     assert warnings.filters is not None
+
+
+def test_packing_over_and_over_takes_no_memory(kind: Any) -> None:
+    """#376."""
+    import tracemalloc
+
+    message = kind.new_message(data=bytes(range(1, 200)) * 100)
+    message.clear_write_flag()
+    first = message.to_bytes_packed()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(200):
+            message.clear_write_flag()
+            assert message.to_bytes_packed() == first
+        assert tracemalloc.get_traced_memory()[0] - before < 2 * len(first)
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_limit_is_named_with_what_was_wanted(capnp: Any, kinds: Any) -> None:
+    """#257, #269: "Message is too large", "too many segments"."""
+    data = kinds.Node.new_message(children=[{"value": n} for n in range(1000)]).to_bytes()
+    for read in (
+        lambda: kinds.Node.read(io.BytesIO(data), traversal_limit_in_words=100),
+        lambda: list(kinds.Node.from_bytes(data, traversal_limit_in_words=100).children),
+    ):
+        with pytest.raises(capnp.KjException, match=r"traversal_limit_in_words is \d+, .* needs"):
+            read()
+    many = (999).to_bytes(4, "little") + bytes(4 * 1001)
+    with pytest.raises(capnp.KjException, match=r"segment_limit is 512, .* needs 1000"):
+        kinds.Node.read(io.BytesIO(many))
+
+
+def test_a_message_has_a_canonical_form(kinds: Any) -> None:
+    """#356: one segment without a table, of the same bytes however the message was built."""
+    plain = kinds.Leaf.new_message(number=3)
+    again = kinds.Leaf.new_message(1, text="was here", number=4)
+    again.text = ""
+    again.number = 3
+    again.disown("text")
+    assert plain.to_canonical() == again.as_reader().to_canonical()
+    assert plain.to_canonical() == bytes.fromhex("00000000 01000000 03000000 00000000")
+
+
+def test_lists_are_built_in_every_way(kinds: Any) -> None:
+    """#248."""
+    message = kinds.Kinds.new_message()
+    for index, leaf in enumerate(message.init("leaves", 2)):
+        leaf.number = index
+    message.leaves[1] = {"number": 8}
+    assert [leaf.number for leaf in message.leaves] == [0, 8]
+    message.leaves = [kinds.Leaf.new_message(number=5), {"number": 6}]
+    assert [leaf.number for leaf in message.leaves] == [5, 6]
+    growing = message.init_resizable_list("leaves")
+    growing.add().number = 7
+    growing.finish()
+    assert [leaf.number for leaf in message.leaves] == [7]
+    message.leaves = (leaf for leaf in [{"number": 1}])
+    assert [leaf.number for leaf in message.leaves] == [1]
+
+
+def test_types_of_nodes_that_come_as_messages(capnp: Any, kinds: Any) -> None:
+    """#321: without a file, from what a CodeGeneratorRequest holds."""
+    schema = Path(capnwire.__file__).parent / "std" / "capnp" / "schema.capnp"
+    nodes = capnp.SchemaParser().load(schema).Node
+    loader = capnp.SchemaLoader()
+    for module in (kinds.Leaf, kinds.Node):
+        with nodes.from_bytes(module.schema.node.as_builder().to_bytes()) as node:
+            loader.load_dynamic(node)
+    schema = loader.get(kinds.Leaf.schema.node.id).as_struct()
+    root = capnp._MallocMessageBuilder().init_root(schema)
+    root.text = "made of a node"
+    assert str(root) == '(number = 0, text = "made of a node")'

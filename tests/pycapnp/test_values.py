@@ -115,3 +115,27 @@ def test_an_exception_has_what_it_was_made_with(capnp: Any) -> None:
     assert (error.type, error.description) == ("OVERLOADED", "text")
     bare = capnp.KjException("text")
     assert (bare.nature, bare.durability, bare.wrapper) == (None, None, None)
+
+
+def test_an_orphan_of_a_text_has_its_value(capnp: Any, kinds: Any) -> None:
+    root = capnp._MallocMessageBuilder().init_root(kinds.Kinds)
+    root.from_dict({"text": "words", "data": b"bytes", "texts": ["a", "b"]})
+    for orphan, value in (
+        (root.disown("text"), "words"), (root.disown("data"), b"bytes"),
+        (root.texts.disown(1), "b"),
+    ):
+        assert orphan.get() == value
+    assert (root._has("text"), list(root.texts)) == (False, ["a", ""])
+    orphan = root.disown("texts")
+    assert str(orphan) == '["a", ""]'
+    root.adopt("texts", orphan)
+    with pytest.raises(capnp.KjException, match="adopted"):
+        orphan.get()
+
+
+def test_the_names_that_importing_all_gives(capnp: Any) -> None:
+    names: dict[str, Any] = {}
+    exec("from capnwire.pycapnp import *", names)
+    wanted = {"AsyncIoStream", "TwoPartyClient", "TwoPartyServer", "kj_loop", "run", "load"}
+    assert wanted <= names.keys()
+    assert names["TwoPartyClient"] is capnp.TwoPartyClient
