@@ -98,18 +98,13 @@ class SocketPipe(asyncio.BufferedProtocol):
             self.wait_for_peer()
             return
         self.timer = None
-        self.session.connection.close(
-            f"the peer has taken no output for {self.session.write_timeout} seconds"
-        )
+        self.session.connection.close(no_output(self.session))
         self.transport.abort()
 
     def write(self, chunks: list[Any]) -> None:
         """Send buffers."""
         self.written += sum(map(len, chunks))
-        # The last one by `write`: `writelines` of Python 3.12 and 3.13 never pauses its protocol.
-        if len(chunks) > 1:
-            self.transport.writelines(chunks[:-1])
-        self.transport.write(chunks[-1])
+        write_all(self.transport, chunks)
         if self.paused and not self.holding:
             answered = self.session.connection.bytes_answered
             if answered - self.answered > UNTAKEN_BYTES:
@@ -123,6 +118,21 @@ class SocketPipe(asyncio.BufferedProtocol):
     async def wait_closed(self) -> None:
         """Wait until all is closed."""
         await asyncio.shield(self.gone)
+
+
+def write_all(transport: Any, chunks: list[Any]) -> None:
+    """Write buffers; the last one by `write`.
+
+    `writelines` of Python 3.12 and 3.13 never pauses its protocol.
+    """
+    if len(chunks) > 1:
+        transport.writelines(chunks[:-1])
+    transport.write(chunks[-1])
+
+
+def no_output(session: Session) -> str:
+    """Why a session is given up."""
+    return f"the peer has taken no output for {session.write_timeout} seconds"
 
 
 def peer_of(transport: Any) -> Any:
@@ -182,7 +192,7 @@ class StreamPipe:
         self, session: Session, reader: asyncio.StreamReader, writer: Any, packed: bool
     ) -> None:
         self.session, self.reader, self.writer = session, reader, writer
-        self.answered = 0
+        self.answered = self.written = 0
         self.decoder = (
             PackedDecoder(
                 segment_limit=0x10000, message_limit_words=session.connection.message_limit_words
@@ -199,21 +209,34 @@ class StreamPipe:
                 self.take(data)
                 if self.session.is_closed:
                     return
-                await self.until_taken()
+                if not await self.are_taken():
+                    self.session.connection.close(no_output(self.session))
+                    self.writer.transport.abort()
+                    return
         except asyncio.CancelledError:
             pass
         except (OSError, EOFError) as found:
             error = found
         self.session.lost(error)
 
-    async def until_taken(self) -> None:
-        """Wait while the peer takes none of the answers that it asked for."""
+    async def are_taken(self) -> bool:
+        """Wait while the peer takes none of the answers that it asked for; not for ever."""
         answered = self.session.connection.bytes_answered
-        if answered - self.answered > UNTAKEN_BYTES:
-            await self.writer.drain()
+        waiting = self.writer.transport.get_write_buffer_size
+        if waiting() == 0:
             self.answered = answered
-        elif self.writer.transport.get_write_buffer_size() == 0:
-            self.answered = answered
+        if answered - self.answered <= UNTAKEN_BYTES:
+            return True
+        while True:
+            taken = self.written - waiting()
+            try:
+                await asyncio.wait_for(self.writer.drain(), self.session.write_timeout)
+            except asyncio.TimeoutError:
+                if self.written - waiting() <= taken:
+                    return False
+            else:
+                self.answered = answered
+                return True
 
     def take(self, data: bytes) -> None:
         """Hand on what came; packed bytes that are no messages end the connection."""
@@ -229,10 +252,10 @@ class StreamPipe:
 
     def write(self, chunks: list[Any]) -> None:
         """Send buffers."""
-        if self.decoder is None:
-            self.writer.writelines(chunks)
-        else:
-            self.writer.write(packed_frames(b"".join(chunks)))
+        if self.decoder is not None:
+            chunks = [packed_frames(b"".join(chunks))]
+        self.written += sum(map(len, chunks))
+        write_all(self.writer, chunks)
 
     def close(self) -> None:
         """Close once everything is sent."""

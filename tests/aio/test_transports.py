@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import capnwire
-from capnwire.aio.transports import UNTAKEN_BYTES, SocketPipe
+from capnwire.aio.transports import UNTAKEN_BYTES, SocketPipe, packed_frames
 from capnwire.errors import RemoteError
 from tests.aio.service import DATA, SCHEMA, Calculator, Counter, Double, run
 
@@ -234,12 +234,12 @@ class Recorder:
 
 
 def recorded_calls(count: int, size: int) -> bytes:
-    """What a client sends that calls `blob` so often."""
+    """What a client sends that calls `blob` so often with so many bytes, which do not pack."""
     recorder = Recorder()
     session = capnwire.Session()
     session.attach(recorder)
     calculator = session.bootstrap(SCHEMA.Calculator)
-    replies = [calculator.blob(bytes(size)) for _ in range(count)]
+    replies = [calculator.blob(b"\1" * size) for _ in range(count)]
     session.flush()
     frames = bytes(recorder.data)
     for reply in replies:
@@ -272,6 +272,29 @@ def test_a_peer_that_takes_no_output_is_given_up() -> None:
             served = await first_session(server)
             assert "taken no output" in str(await served.on_disconnect())
             writer.transport.abort()
+
+    run(main())
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_peer_that_takes_no_output_of_streams_is_given_up(packed: bool) -> None:
+    async def main() -> None:
+        frames = recorded_calls(60, 1_000_000)
+        served: asyncio.Queue[Any] = asyncio.Queue()
+
+        def accept(*streams: Any) -> None:
+            options = {"packed": packed, "write_timeout": 0.05}
+            served.put_nowait(capnwire.over_streams(*streams, Calculator(), **options))
+
+        listener = await asyncio.start_server(accept, "127.0.0.1", 0)
+        host, port = listener.sockets[0].getsockname()[:2]
+        sent = packed_frames(frames) if packed else frames
+        _, writer = await send_raw(f"tcp://{host}:{port}", sent)
+        session = await served.get()
+        assert "taken no output" in str(await session.on_disconnect())
+        await session.wait_closed()
+        writer.transport.abort()
+        listener.close()
 
     run(main())
 
