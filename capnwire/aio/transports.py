@@ -107,7 +107,7 @@ class SocketPipe(asyncio.BufferedProtocol):
         write_all(self.transport, chunks)
         if self.paused and not self.holding:
             answered = self.session.connection.bytes_answered
-            if answered - self.answered > UNTAKEN_BYTES:
+            if answered - self.answered > UNTAKEN_BYTES and not self.transport.is_closing():
                 self.holding = True
                 self.transport.pause_reading()
 

@@ -221,6 +221,9 @@ def test_sessions_run_on_uvloop() -> None:
             assert (await calculator.blob(data)).data == data
             found = await asyncio.gather(*(calculator.add(n, n) for n in range(500)))
             assert [results.value for results in found] == [2 * n for n in range(500)]
+            # More than the buffers of both sides hold.
+            found = await asyncio.gather(*(calculator.blob(bytes(100_000)) for _ in range(400)))
+            assert all(len(results.data) == 100_000 for results in found)
 
     loop = uvloop.new_event_loop()
     try:
