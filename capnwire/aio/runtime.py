@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LoopRuntime", "Reply", "runtime_of"]
 
+READ_BYTES = 256 * 1024
 EAGER = sys.version_info >= (3, 12)
 log = logging.getLogger("capnwire.rpc")
 
@@ -75,6 +76,8 @@ class LoopRuntime(Runtime):
         self.reply_type = Reply
         self.reply_options = {"loop": loop}
         self.clock = time.perf_counter_ns
+        # One for all connections: of its own, each would keep it until the collector finds it.
+        self.inbox = memoryview(bytearray(READ_BYTES))
         self.running: set[_Running] = set()
         self.kept: set[Any] = set()
 

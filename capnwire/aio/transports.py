@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from capnwire.aio.runtime import READ_BYTES
 from capnwire.errors import DecodeError
 from capnwire.wire.packed import PackedDecoder, pack_segments
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["MemoryPipe", "SocketPipe", "StreamPipe"]
 
-READ_BYTES = 256 * 1024
 UNTAKEN_BYTES = 16 * 1024 * 1024
 
 
@@ -33,7 +33,6 @@ class SocketPipe(asyncio.BufferedProtocol):
         self._accept, self._ended = accept, ended
         self.session: Session
         self.transport: Any = None
-        self.view = memoryview(bytearray(READ_BYTES))
         self.timer: asyncio.TimerHandle | None = None
         self.paused = self.holding = False
         self.answered = self.written = self.taken = 0
@@ -47,12 +46,12 @@ class SocketPipe(asyncio.BufferedProtocol):
         self.session.attach(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Where the transport puts what comes."""
-        return self.view
+        """Where the transport puts what comes; it is copied out before anything else is read."""
+        return self.session.runtime.inbox
 
     def buffer_updated(self, size: int) -> None:
         """So many bytes have come."""
-        self.session.received(bytes(self.view[:size]))
+        self.session.received(bytes(self.session.runtime.inbox[:size]))
 
     def eof_received(self) -> bool:
         """The peer will send nothing more."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import ssl
 import sys
 import tempfile
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -181,6 +183,30 @@ def test_a_peer_that_goes_away_without_a_word_is_noticed() -> None:
             session._pipe.transport.abort()
             await calculator.cancelled.wait()
             assert (await session.on_disconnect()).kind == "DISCONNECTED"
+
+    run(main())
+
+
+def test_an_open_connection_takes_little_memory() -> None:
+    async def main() -> None:
+        async with capnwire.serve(Calculator(), "tcp://127.0.0.1:0") as server:
+            async def session() -> Any:
+                made = await capnwire.connect(server.addresses[0])
+                assert (await made.bootstrap(SCHEMA.Calculator).add(1, 1)).value == 2
+                return made
+
+            sessions = [await session()]
+            tracemalloc.start()
+            try:
+                sessions += [await session() for _ in range(20)]
+                gc.collect()
+                kept, _ = tracemalloc.get_traced_memory()
+            finally:
+                tracemalloc.stop()
+            assert kept / 20 < 32 * 1024, "both ends of it"
+            for each in sessions:
+                each.close()
+                await each.wait_closed()
 
     run(main())
 
