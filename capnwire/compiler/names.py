@@ -396,7 +396,7 @@ class Unit:
             return base
         brand = base.brand
         problem = ""
-        if brand.params is not None:
+        if brand.params:
             problem = "Double-application of generic parameters."
         elif len(params) > brand.count:
             problem = "Too many generic parameters."

@@ -110,7 +110,7 @@ def _sized_brand(brand: BrandScope | None) -> tuple[Brand | None, int]:
     is_whole = True
     scope: BrandScope | None = brand
     while scope is not None:
-        if scope.params is not None:
+        if scope.params:
             bindings = []
             for param in scope.params:
                 type, type_is_whole = _resolved_type(param)

@@ -277,6 +277,15 @@ annotation n @0xb0b0b0b0b0b0b0b5 (*) :Void; enum E @0xb0b0b0b0b0b0b0b6 { x @1; y
             "0000000004000000 0000000001000100 0700000000000000 0100000012000000 6100000000000000"
         ),
     },
+    "empty brackets behind what takes no parameters": {
+        "a.capnp": """
+struct A { x @0 :Int32; struct C { z @0 :A(); } }
+struct B { a @0 :A(); b @1 :A()(); c @2 :A().C(); d @3 :List(A()); e @4 :G(A()).H(); }
+struct G(T) { struct H { t @0 :T; } }
+const k :A() = (x = 1);
+interface I { m @0 A -> A (); }
+"""
+    },
     "dots in the file name": {"a.b.capnp": "struct A { struct B {} }"},
     "empty file": {"a.capnp": ""},
 }

@@ -58,7 +58,11 @@ def raw(words):
     return b"".join(word.to_bytes(8, "little") for word in [len(words) << 32, *words])
 
 
+kept = []  # pycapnp's readers do not hold on to the buffer that they read
+
+
 def opened(kind, data, **options):
+    kept.append(data)
     with kind.from_bytes(data, **options) as reader:
         return reader
 
