@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
 from capnwire.aio.session import Session
 from capnwire.errors import KjException, TruncatedError
@@ -43,7 +43,7 @@ class _EventLoop:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self.promises: WeakSet[Any] = WeakSet()
-        self.sessions: set[_StreamSession] = set()
+        self.sessions: WeakSet[_StreamSession] = WeakSet()
         self.streams: WeakSet[_AsyncIoStream] = WeakSet()
         self.is_running = True
 
@@ -99,33 +99,89 @@ async def run(coro: Awaitable[Any]) -> Any:
 # ------------------------------------------------------------------ streams
 
 
-class _AsyncIoStream(asyncio.BufferedProtocol):
-    """A connected stream, for messages or for calls."""
+class _Protocol(asyncio.BufferedProtocol):
+    """What a transport knows of a stream: not so much that it would keep it."""
+
+    def __init__(self, kj: _EventLoop, connected: Callable[[_AsyncIoStream], None] | None) -> None:
+        self._opening: _AsyncIoStream | None = _AsyncIoStream(kj)
+        self._stream = ref(self._opening)
+        self._connected = connected
+        self._view = memoryview(bytearray(BUFFER))
+
+    def take(self) -> _AsyncIoStream:
+        """The stream, which from now on lives as long as the program holds it."""
+        stream, self._opening = self._opening, None
+        assert stream is not None
+        return stream
+
+    def connection_made(self, transport: Any) -> None:
+        assert self._opening is not None
+        self._opening.opened(transport)
+        if self._connected is not None:
+            self._connected(self.take())
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._view
+
+    def buffer_updated(self, size: int) -> None:
+        stream = self._stream()
+        if stream is not None:
+            stream.received(bytes(self._view[:size]))
+
+    def eof_received(self) -> bool:
+        stream = self._stream()
+        if stream is not None:
+            stream.ended()
+        return False
+
+    def connection_lost(self, error: Exception | None) -> None:
+        stream = self._stream()
+        if stream is not None:
+            stream.lost(error)
+
+    def pause_writing(self) -> None:
+        stream = self._stream()
+        if stream is not None:
+            stream.full = True
+
+    def resume_writing(self) -> None:
+        stream = self._stream()
+        if stream is not None:
+            stream.resume_writing()
+
+
+class _AsyncIoStream:
+    """A connected stream, for messages or for calls; closed when nobody holds it any more."""
 
     @staticmethod
     async def create_connection(
         host: str | None = None, port: Any = None, **kwargs: Any
     ) -> _AsyncIoStream:
         """A stream connected over TCP, TLS (`ssl=`) or a given socket (`sock=`)."""
-        loop = current_loop().loop
-        made: _AsyncIoStream
-        _, made = await loop.create_connection(_AsyncIoStream, host, port, **kwargs)
-        return made
+        kj = current_loop()
+        _, made = await kj.loop.create_connection(
+            lambda: _Protocol(kj, None), host, port, **kwargs
+        )
+        return made.take()
 
     @staticmethod
     async def create_unix_connection(path: Any = None, **kwargs: Any) -> _AsyncIoStream:
         """A stream connected to a Unix socket."""
-        loop = current_loop().loop
-        made: _AsyncIoStream
-        _, made = await loop.create_unix_connection(_AsyncIoStream, path, **kwargs)
-        return made
+        kj = current_loop()
+        _, made = await kj.loop.create_unix_connection(
+            lambda: _Protocol(kj, None), path, **kwargs
+        )
+        return made.take()
 
     @staticmethod
     async def create_server(
         callback: Callable[[_AsyncIoStream], Any], host: Any = None, port: Any = None,
         **kwargs: Any,
     ) -> Any:
-        """An asyncio server; `callback(stream)` runs for each connection, as a task if async."""
+        """An asyncio server; `callback(stream)` runs for each connection, as a task if async.
+
+        The stream is closed when such a task ends.
+        """
         kj = current_loop()
         return await kj.loop.create_server(_acceptor(kj, callback), host, port, **kwargs)
 
@@ -137,33 +193,34 @@ class _AsyncIoStream(asyncio.BufferedProtocol):
         kj = current_loop()
         return await kj.loop.create_unix_server(_acceptor(kj, callback), path, **kwargs)
 
-    def __init__(self, connected: Callable[[_AsyncIoStream], None] | None = None) -> None:
-        self._kj = current_loop()
-        self._connected = connected
+    def __init__(self, kj: _EventLoop) -> None:
+        self._kj = kj
         self._transport: Any = None
-        self._view = memoryview(bytearray(BUFFER))
         self._chunks: deque[bytes] = deque()
         self._waiting = 0
         self._paused = self._ended = False
         self._reader: asyncio.Future[None] | None = None
         self._writers: list[asyncio.Future[None]] = []
-        self._full = False
+        self.full = False
         self._session: _StreamSession | None = None
         self._gone = self._kj.loop.create_future()
         self._kj.streams.add(self)
 
-    # The transport's half.
+    def __del__(self) -> None:
+        if self._transport is not None and not self._ended:
+            try:
+                self._kj.loop.call_soon_threadsafe(self._transport.close)
+            except RuntimeError:
+                pass             # the loop is closed, and its transports with it
 
-    def connection_made(self, transport: Any) -> None:
+    # The protocol's half.
+
+    def opened(self, transport: Any) -> None:
+        """The connection is there."""
         self._transport = transport
-        if self._connected is not None:
-            self._connected(self)
 
-    def get_buffer(self, sizehint: int) -> memoryview:
-        return self._view
-
-    def buffer_updated(self, size: int) -> None:
-        data = bytes(self._view[:size])
+    def received(self, data: bytes) -> None:
+        """Bytes have come."""
         if self._session is not None:
             self._session.received(data)
             return
@@ -174,14 +231,15 @@ class _AsyncIoStream(asyncio.BufferedProtocol):
             self._transport.pause_reading()
         self._wake()
 
-    def eof_received(self) -> bool:
+    def ended(self) -> None:
+        """No more bytes will come."""
         self._ended = True
         if self._session is not None:
             self._session.lost()
         self._wake()
-        return False
 
-    def connection_lost(self, error: Exception | None) -> None:
+    def lost(self, error: Exception | None) -> None:
+        """The connection is gone."""
         self._ended = True
         if self._session is not None:
             self._session.lost(error)
@@ -190,11 +248,9 @@ class _AsyncIoStream(asyncio.BufferedProtocol):
         if not self._gone.done():
             self._gone.set_result(None)
 
-    def pause_writing(self) -> None:
-        self._full = True
-
     def resume_writing(self) -> None:
-        self._full = False
+        """The transport takes more."""
+        self.full = False
         writers, self._writers = self._writers, []
         for writer in writers:
             if not writer.done():
@@ -265,7 +321,7 @@ class _AsyncIoStream(asyncio.BufferedProtocol):
         if self._ended or self._transport.is_closing():
             raise KjException("the stream was closed", type="DISCONNECTED")
         self._transport.write(data)
-        while self._full and not self._ended:
+        while self.full and not self._ended:
             writer = self._kj.loop.create_future()
             self._writers.append(writer)
             await writer
@@ -276,20 +332,26 @@ AsyncIoStream = _AsyncIoStream
 
 def _acceptor(
     kj: _EventLoop, callback: Callable[[_AsyncIoStream], Any]
-) -> Callable[[], _AsyncIoStream]:
+) -> Callable[[], _Protocol]:
     tasks: set[Any] = set()
+
+    async def serve(coroutine: Any, stream: _AsyncIoStream) -> None:
+        try:
+            await coroutine
+        finally:
+            stream.close()
 
     def connected(stream: _AsyncIoStream) -> None:
         value = callback(stream)
         if asyncio.iscoroutine(value):
-            task = kj.loop.create_task(value)
+            task = kj.loop.create_task(serve(value, stream))
             tasks.add(task)
             task.add_done_callback(tasks.discard)
 
-    def accept() -> _AsyncIoStream:
+    def accept() -> _Protocol:
         if not kj.is_running:
             raise RuntimeError(NOT_RUNNING)
-        return _AsyncIoStream(connected)
+        return _Protocol(kj, connected)
 
     return accept
 
@@ -329,6 +391,12 @@ def _check(stream: Any) -> None:
 # ------------------------------------------------------------------ sessions
 
 
+class _End(asyncio.Future):  # type: ignore[type-arg]
+    """The end of a session, which lives as long as somebody waits for it."""
+
+    session: _StreamSession
+
+
 class _StreamSession(Session):
     """A session over a stream, which the KJ loop ends when it is left."""
 
@@ -344,8 +412,9 @@ class _StreamSession(Session):
         self.close()
 
     def disconnected(self) -> asyncio.Future[None]:
-        """A future that is done when the connection has ended."""
-        future: asyncio.Future[None] = self.loop.create_future()
+        """A future that is done when the connection has ended, which it keeps open."""
+        future = _End(loop=self.loop)
+        future.session = self
 
         def ended(_: object) -> None:
             if not future.done():

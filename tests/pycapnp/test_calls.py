@@ -1,6 +1,7 @@
 """Calls as pycapnp's programs make them: requests, promises, capabilities, the KJ loop."""
 
 import asyncio
+import gc
 import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -251,3 +252,69 @@ def test_a_party_wants_a_stream(capnp: Any) -> None:
             capnp.TwoPartyClient(5)
 
     asyncio.run(capnp.run(main()))
+
+
+async def turns(count: int = 5) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+        gc.collect()
+
+
+def test_a_stream_that_nobody_holds_is_closed(capnp: Any, calls: Any) -> None:
+    async def main() -> None:
+        left, right = socket.socketpair()
+        near = await capnp.AsyncIoStream.create_connection(sock=left)
+        far = await capnp.AsyncIoStream.create_connection(sock=right)
+        del near
+        assert await calls.Held.read_async(far) is None
+
+    asyncio.run(capnp.run(main()))
+
+
+def test_a_connection_lives_as_long_as_a_client_or_a_capability(capnp: Any, calls: Any) -> None:
+    async def main() -> None:
+        left, right = socket.socketpair()
+        near = await capnp.AsyncIoStream.create_connection(sock=left)
+        far = await capnp.AsyncIoStream.create_connection(sock=right)
+        ended = capnp.TwoPartyServer(far, bootstrap=store_of(calls, [])).on_disconnect()
+        del far
+        client = capnp.TwoPartyClient(near)
+        del near
+        store = client.bootstrap().cast_as(calls.Store)
+        del client
+        await turns()
+        assert (await store.add(1, 2)).sum == 3
+        await turns()
+        assert not ended.done()
+        del store
+        await turns()
+        await ended
+
+    asyncio.run(capnp.run(main()))
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_stream_is_closed_when_its_callback_ends(
+    capnp: Any, calls: Any, fails: bool
+) -> None:
+    kept: list[Any] = []
+
+    async def serve(stream: Any) -> None:
+        kept.append(stream)
+        if fails:
+            raise ValueError("in the callback")
+        message = await calls.Held.read_async(stream)
+        await calls.Held.new_message(number=message.number + 1).write_async(stream)
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
+        server = await capnp.AsyncIoStream.create_server(serve, "127.0.0.1", 0)
+        stream = await capnp.AsyncIoStream.create_connection(*server.sockets[0].getsockname())
+        if not fails:
+            await calls.Held.new_message(number=4).write_async(stream)
+            assert (await calls.Held.read_async(stream)).number == 5
+        assert await calls.Held.read_async(stream) is None
+        server.close()
+
+    asyncio.run(capnp.run(main()))
+    assert len(kept) == 1
