@@ -11,6 +11,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet, ref
 
+from capnwire.aio.runtime import runtime_of
 from capnwire.aio.session import Session
 from capnwire.errors import KjException, TruncatedError
 from capnwire.message import files as native
@@ -31,7 +32,6 @@ NOT_RUNNING = (
     "The KJ event-loop is not running (on this thread). Please start it through 'capnp.kj_loop()'"
 )
 MOST_WAITING = 1 << 20
-BUFFER = 1 << 16
 
 
 # ------------------------------------------------------------------ the loop
@@ -106,7 +106,7 @@ class _Protocol(asyncio.BufferedProtocol):
         self._opening: _AsyncIoStream | None = _AsyncIoStream(kj)
         self._stream = ref(self._opening)
         self._connected = connected
-        self._view = memoryview(bytearray(BUFFER))
+        self._inbox = runtime_of(kj.loop).inbox
 
     def take(self) -> _AsyncIoStream:
         """The stream, which from now on lives as long as the program holds it."""
@@ -121,12 +121,12 @@ class _Protocol(asyncio.BufferedProtocol):
             self._connected(self.take())
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return self._view
+        return self._inbox
 
     def buffer_updated(self, size: int) -> None:
         stream = self._stream()
         if stream is not None:
-            stream.received(bytes(self._view[:size]))
+            stream.received(bytes(self._inbox[:size]))
 
     def eof_received(self) -> bool:
         stream = self._stream()
