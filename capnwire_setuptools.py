@@ -79,6 +79,7 @@ class BuildStubs(Command):  # type: ignore[misc]
     def initialize_options(self) -> None:
         """Nothing is known yet."""
         self.build_lib: str | None = None
+        self._written: list[str] = []
 
     def finalize_options(self) -> None:
         """Take the directory of the build from `build_py`."""
@@ -109,10 +110,14 @@ class BuildStubs(Command):  # type: ignore[misc]
         written = [(".pyi", emit_stubs(request))]
         if settings.get("modules", False):
             written.append((".py", emit_python(request)))
-        for schema, file in zip(schemas, request.files, strict=True):
-            for suffix, texts in written:
-                with open(self._target(schema, suffix), "w", encoding="utf-8") as out:
-                    out.write(texts[file.filename])
+        given = {file.filename: path for path, file in zip(schemas, request.files, strict=True)}
+        for suffix, texts in written:
+            for name, text in texts.items():
+                path = self._target(given.get(name, os.path.join(root, name)), suffix)
+                self._written.append(path)
+                with open(path, "w", encoding="utf-8") as out:
+                    out.write(text)
+        for schema in schemas:
             copy = self._target(schema, "")
             if os.path.abspath(copy) != os.path.abspath(schema):
                 shutil.copyfile(schema, copy)
@@ -152,11 +157,7 @@ class BuildStubs(Command):  # type: ignore[misc]
 
     def get_outputs(self) -> list[str]:
         """What `run` writes."""
-        suffixes = ["", ".pyi"] + ([".py"] if self._settings.get("modules", False) else [])
-        return [
-            self._target(schema, suffix) for schema in self.get_source_files()
-            for suffix in suffixes
-        ]
+        return [*self.get_output_mapping(), *self._written]
 
     def get_output_mapping(self) -> dict[str, str]:
         """Schema files are copied as they are; stubs have no source to be mapped to."""

@@ -210,13 +210,15 @@ class StructBuilder(Struct):
             EncodeError: a value does not fit; fields before it are set.
         """
 
-    def init(self, name: Any, size: int | None = None) -> Any:
-        """Start a field anew: a zeroed struct, group, list, Text or Data, which is given back.
+    # Stubs of schemas say for each field whether it takes a size.
+    init: Callable[..., Any]
+    """`init(name, size=None)`: start a field anew, and give it back: a zeroed struct, group, list,
+    Text or Data.
 
-        Raises:
-            TypeError: the field needs a size, or takes none.
-            EncodeError: the size is more than the format allows.
-        """
+    Raises:
+        TypeError: the field needs a size, or takes none.
+        EncodeError: the size is more than the format allows.
+    """
 
     def init_resizable_list(self, name: str) -> Any:
         """A list whose length is not known yet: `add()` elements, then `finish()`."""

@@ -10,6 +10,7 @@ from typing_extensions import Buffer
 
 from capnwire._any import AnyPointerBuilder, AnyPointerReader
 from capnwire._fast import Struct
+from capnwire._info import ListInfo
 from capnwire._lists import ListBuilder, ListReader
 
 _Element = TypeVar("_Element", covariant=True)
@@ -26,9 +27,13 @@ AnyPointer: TypeAlias = Any
 
 _R = TypeVar("_R", covariant=True)
 _B = TypeVar("_B", covariant=True)
+_S = TypeVar("_S", covariant=True)
 
-class StructOf(Struct, Generic[_R, _B]):
-    """What the class of a struct type has, with the types of its reader and its builder."""
+class Kind(Generic[_R, _B, _S]):
+    """A type of `capnwire.types`: what readers and builders give of it, and what is stored."""
+
+class StructOf(Struct, Generic[_R, _B, _S]):
+    """What the class of a struct type has; its reader, its builder, and what can be stored."""
 
     @overload
     @classmethod
@@ -134,8 +139,12 @@ class Annotation:
     @property
     def schema(self) -> Any: ...
 
-class Interface:
+class InterfaceOf(Generic[_R, _B, _S]):
     """An interface: `Server` is what implementations derive from, `Client` what calls them."""
+
+Bindable: TypeAlias = Kind[_R, _B, _S] | type[StructOf[_R, _B, _S]] | type[InterfaceOf[_R, _B, _S]]
+"""What a type parameter can be bound to, but for lists, whose types are made at run time."""
+AnyBindable: TypeAlias = Bindable[Any, Any, Any] | ListInfo
 
 class Capability:
     """A reference to an object in this or another vat."""
@@ -187,16 +196,20 @@ class AnyPipeline:
 
 __all__ = [
     "Annotation",
+    "AnyBindable",
     "AnyPipeline",
     "AnyPointer",
     "AnyPointerBuilder",
     "AnyPointerReader",
+    "Bindable",
     "BuilderOf",
     "Capability",
     "Context",
     "Data",
     "Enum",
-    "Interface",
+    "InterfaceOf",
+    "Kind",
+    "ListInfo",
     "ReaderOf",
     "Reply",
     "Request",

@@ -74,6 +74,20 @@ def test_a_wheel_has_schemas_and_stubs(project: Path) -> None:
     assert "class Person(" in stub
 
 
+def test_stubs_of_bundled_schemas_go_into_the_package(project: Path) -> None:
+    (project / "dist").mkdir()
+    schema = project / "src" / "wares" / "person.capnp"
+    schema.write_text(
+        PERSON.replace("color @1", 'node @2 :import "/capnp/schema.capnp".Node; color @1')
+    )
+    done = build(project)
+    assert done.returncode == 0, done.stderr
+    assert "wares/capnwire_std/schema_capnp.pyi" in wheel_names(project)
+    done = build(project, "build_editable")
+    assert done.returncode == 0, done.stderr
+    assert (schema.parent / "capnwire_std" / "schema_capnp.pyi").exists()
+
+
 def test_modules_are_built_when_asked_for(project: Path) -> None:
     (project / "dist").mkdir()
     with (project / "pyproject.toml").open("a") as file:

@@ -22,7 +22,8 @@ __all__ = ["command"]
     cls=Command, name="gen", help="""Write type stubs (.pyi) for schema files.
 
     The stub of person.capnp is person_capnp.pyi, beside the schema file unless --output says
-    otherwise: what mypy and pyright need for `import person_capnp` by the import hook.""",
+    otherwise: what mypy and pyright need for `import person_capnp` by the import hook.  If types of
+    /capnp/schema.capnp and the like are used, their stubs go into a directory capnwire_std.""",
 )
 @import_options
 @click.option("-o", "--output", metavar="<dir>", help="Write below <dir>.")
@@ -55,29 +56,36 @@ def command(
     if module:
         emitted.append((".py", emit_python(request)))
     stale = []
+    given = {file.filename: source for source, file in zip(sources, request.files, strict=True)}
     for suffix, texts in emitted:
-        for source, file in zip(sources, request.files, strict=True):
-            path = target_path(source, file.filename, output, suffix)
+        for filename, text in texts.items():
+            path = target_path(filename, given, output, suffix)
             if check:
-                if _contents(path) != texts[file.filename]:
+                if _contents(path) != text:
                     stale.append(path)
                 continue
             os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
             with open(path, "w", encoding="utf-8", newline="\n") as out:
-                out.write(texts[file.filename])
+                out.write(text)
             click.echo(path)
     if stale:
         raise Problem(f"not up to date: {', '.join(stale)}", hint=False)
 
 
-def target_path(source: str, filename: str, output: str | None, suffix: str) -> str:
-    """Where the stub or module of a schema file goes."""
-    from capnwire.schema.registry import module_name_of
+def target_path(
+    filename: str, given: dict[str, str], output: str | None, suffix: str
+) -> str:
+    """Where the stub or module of a schema file goes; `given` has the paths of files by name."""
+    from capnwire.compiler.emit_stubs import module_path
 
-    name = module_name_of(os.path.basename(source)) + suffix
-    if output is None:
-        return os.path.join(os.path.dirname(source), name)
-    return os.path.join(output, os.path.dirname(filename), name)
+    inside = os.path.join(*module_path(filename).split(".")) + suffix
+    if output is not None:
+        return os.path.join(output, inside)
+    if filename in given:
+        return os.path.join(os.path.dirname(given[filename]), os.path.basename(inside))
+    # A bundled file: where the names of the others begin.
+    name, source = next(iter(given.items()))
+    return os.path.join(source.removesuffix(name), inside)
 
 
 def _contents(path: str) -> str | None:

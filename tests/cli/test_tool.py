@@ -565,6 +565,38 @@ def test_gen_writes_stubs_and_modules_that_load_without_the_schema(folder: Path)
     assert "t_capnp.pyi" in stale.err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "places"),
+    [
+        (["deep/s.capnp"], ["deep/s_capnp.pyi", "deep/capnwire_std/schema_capnp.pyi"]),
+        (["--src-prefix=deep", "deep/s.capnp"],
+         ["deep/s_capnp.pyi", "deep/capnwire_std/schema_capnp.pyi"]),
+        (["-o", "out", "--src-prefix=deep", "deep/s.capnp"],
+         ["out/s_capnp.pyi", "out/capnwire_std/schema_capnp.pyi"]),
+    ],
+)
+def test_gen_writes_stubs_of_bundled_schemas_that_are_used(
+    folder: Path, arguments: list[str], places: list[str]
+) -> None:
+    (folder / "out").mkdir()
+    (folder / "deep").mkdir()
+    (folder / "deep" / "s.capnp").write_text(
+        '@0xbf5147bb5cf7b8e4;\nusing Schema = import "/capnp/schema.capnp";\n'
+        "struct S { i @0 :Schema.Node; }\n"
+    )
+    ran = ours("gen", *arguments)
+    assert (ran.code, ran.out.decode().split()) == (0, places), ran.err
+    stub = (folder / places[0]).read_text()
+    module = places[1].removeprefix("out/").removesuffix(".pyi").replace("/", ".")
+    if "--src-prefix=deep" in arguments:
+        module = module.removeprefix("deep.")
+    assert f"import {module} as " in stub
+    assert "class CodeGeneratorRequest(" in (folder / places[1]).read_text()
+    assert ours("gen", "--check", *arguments).code == 0
+    (folder / places[1]).unlink()
+    assert ours("gen", "--check", *arguments).code == 1
+
+
 # --- inspect ------------------------------------------------------------------------------------
 
 

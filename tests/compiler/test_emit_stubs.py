@@ -33,7 +33,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         [HERE / "calc.capnp", HERE / "other.capnp"], src_prefixes=[HERE],
     )
     for name, text in emit_stubs(request).items():
-        (made / f"{module_path(name)}.pyi").write_text(text)
+        path = made.joinpath(*module_path(name).split(".")).with_suffix(".pyi")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
     for name in ("right.py", "wrong.py"):
         shutil.copy(HERE / name, made / name)
     (made / "pyrightconfig.json").write_text(
@@ -134,6 +136,7 @@ def test_right_programs_run(folder: Path) -> None:
         "import right\n"
         "person = right.building()\n"
         "right.constants()\n"
+        "right.generics(right.calc_capnp.Box[right.calc_capnp.Person].new_message().to_bytes())\n"
         "person.nick = 'x'\n"
         "assert right.reading(person.to_bytes()) == 'x'\n"
         "right.takes_readers(person.as_reader(), person.as_reader())\n"

@@ -1,6 +1,10 @@
 @0xbf5147bb5cf7b8d1;
 # The schema that the stubs of the typing tests are made from.
 
+using Schema = import "/capnp/schema.capnp";
+using Json = import "/capnp/compat/json.capnp";
+using Other = import "other.capnp";
+
 struct Person {
   # A person.
   name @0 :Text;
@@ -27,7 +31,11 @@ struct Person {
   topColor @18 : .Color;
   pair @19 :Box(Person).Inner(Text);
   flag @22 :Bool;
-  other @23 :import "other.capnp".Thing;
+  other @23 :Other.Thing;
+  node @24 :Schema.Node;
+  json @25 :Json.Value;
+  shelf @26 :Other.Shelf(Text, Person);
+  store @27 :Store(Text, Person);
 
   struct Phone {
     number @0 :Text;
@@ -47,7 +55,21 @@ struct Box(T) {
   more :group { x @1 :T; y @2 :Int8; }
   union { v @3 :Void; w @4 :T; }
   struct Inner(U) { t @0 :T; u @1 :U; }
+  next @5 :Box(T);
+  class @6 :List(Box(T));
+  calc @7 :Calculator;
 }
+
+struct Outer { struct Map(K, V) { key @0 :K; value @1 :V; } }
+
+interface Store(K, V) extends (Base) {
+  get @0 (key :K) -> (value :V, box :Box(V));
+  put @1 (key :K, value :V) -> ();
+  open @2 () -> (store :Store(K, V));
+  keep @3 Box(V) -> Box(K);
+}
+
+interface Texts extends (Store(Text, Text)) {}
 
 interface Base { ping @0 () -> (); }
 

@@ -31,6 +31,10 @@ def reading(data: bytes) -> str:
         assert_type(person.tags[0:1], list[str])
         assert_type(person.matrix[0][1], float)
         assert_type(person.other.a, int)
+        assert_type(person.node.id, int)
+        assert_type(person.shelf.a, str)
+        assert_type(person.box.next.next.it, str)
+        assert_type(person.calc, calc_capnp.Calculator.Client)
         for friend in person.friends:
             assert_type(friend, calc_capnp.Person.Reader)
         assert_type([color for color in person.colors], list[calc_capnp.Person.Color])
@@ -42,6 +46,12 @@ def reading(data: bytes) -> str:
         if which == "inside":
             return person.inside.q
         return which
+
+
+def inside(person: calc_capnp.Person.Reader) -> None:
+    assert_type(person.node.nestedNodes[0].name, str)
+    assert_type(person.json.object[0].value.number, float)
+    assert_type(person.shelf.rows[0].b, calc_capnp.Person.Reader)
 
 
 def takes_readers(reader: calc_capnp.Person.Reader, whole: capnwire.StructReader) -> None:
@@ -91,6 +101,67 @@ def building() -> calc_capnp.Person.Builder:
     assert_type(calc_capnp.Person.read_multiple(open("file", "rb")).__next__().name, str)
     assert_type(calc_capnp.Person.from_bytes(person.to_bytes(), builder=True), calc_capnp.Person.Builder)
     return person
+
+
+def generics(data: bytes) -> None:
+    box = calc_capnp.Box[capnwire.types.Text].new_message(it="x", more={"x": "y"})
+    assert_type(box.it, str)
+    assert_type(box.init("next").init("next").it, str)
+    box.next = {"it": "z", "next": {"w": "u"}}
+    assert_type(box["class"], object)  # type: ignore[assert-type]  # Any
+    with calc_capnp.Box[calc_capnp.Person].from_bytes(data) as of_person:
+        assert_type(of_person.it, calc_capnp.Person.Reader)
+        assert_type(of_person.more.x.name, str)
+    people = calc_capnp.Box[calc_capnp.Person].new_message()
+    people.it = {"name": "Ada"}
+    people.it = calc_capnp.Person.new_message()
+    people.init("more").x = {"name": "Eve"}
+    calc_capnp.Box[calc_capnp.Calculator].new_message(it=Plain())
+    shelf = other_capnp.Shelf[capnwire.types.Data, calc_capnp.Person].new_message(a=b"x")
+    assert_type(shelf.a, bytes)
+    shelf.rows = [{"b": {"name": "x"}}]
+    assert_type(shelf.rows[0].b, calc_capnp.Person.Builder)
+    shelf = other_capnp.Shelf[capnwire.types.Data, calc_capnp.Person].new_message(
+        rows=[{"b": {"age": 4}}]
+    )
+    calc_capnp.Box[capnwire.list_of(capnwire.types.Text)].new_message(it=["x"])
+    plain = calc_capnp.Box.new_message(it="anything")
+    takes_box(plain, plain.as_reader())
+    calc_capnp.Outer.Map[capnwire.types.Text, calc_capnp.Person].new_message(value={"age": 3})
+    takes_map(calc_capnp.Outer.Map.new_message().as_reader())
+
+
+def takes_map(map: calc_capnp.Outer.Map.Reader) -> None:
+    assert_type(map.to_bytes(), bytes)
+
+
+def takes_box(box: calc_capnp.Box, reader: calc_capnp.Box.Reader) -> None:
+    assert_type(reader.it.as_text(), str)
+
+
+async def storing(person: calc_capnp.Person.Reader, texts: calc_capnp.Texts.Client) -> None:
+    store = person.store
+    found = await store.get("key")
+    assert_type(found.value, calc_capnp.Person.Reader)
+    assert_type(found.box.it.name, str)
+    await store.put(key="x", value={"name": "Ada"})
+    await store.open().store.put("x", calc_capnp.Person.new_message())
+    assert_type((await store.keep(it={"name": "x"})).it, str)
+    assert_type((await texts.get("x")).value, str)
+    await texts.ping()
+
+
+class Shop(calc_capnp.Store.Server):
+    def get(self, key: Any) -> tuple[str, calc_capnp.Box.Builder]:
+        return "x", calc_capnp.Box.new_message()
+
+
+class Shelves(calc_capnp.Texts.Server):
+    def get(self, key: str) -> None:
+        return None
+
+    async def put(self, key: str, value: str) -> None:
+        return None
 
 
 def constants() -> None:

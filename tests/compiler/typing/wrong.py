@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import calc_capnp
+import other_capnp
+
+import capnwire
 
 
 def reading(person: calc_capnp.Person.Reader) -> None:
@@ -18,6 +21,39 @@ def reading(person: calc_capnp.Person.Reader) -> None:
     number: int = person.box.it  # refused
     person.color.purple  # refused
     calc_capnp.Person.Color.purple  # refused
+    person.node.nothing  # refused
+    person.node.id + "x"  # refused
+    person.json.number + "x"  # refused
+    person.shelf.a + 1  # refused
+    person.shelf.rows[0].b.nam  # refused
+    person.box.next.it + 1  # refused
+    person.store.nothing  # refused
+
+
+def generics(data: bytes) -> None:
+    calc_capnp.Box[5]  # refused
+    calc_capnp.Box["Text"]  # refused
+    calc_capnp.Box[capnwire.types.Text, capnwire.types.Text]  # refused
+    calc_capnp.Person[capnwire.types.Text].nothing  # refused
+    other_capnp.Shelf[capnwire.types.Text]  # refused
+    calc_capnp.Box[capnwire.types.Text].new_message(it=5)  # refused
+    calc_capnp.Box[capnwire.types.Text].new_message(more={"z": 5})  # refused
+    calc_capnp.Outer.Map[capnwire.types.Text, capnwire.types.Data].new_message(value="x")  # refused
+    calc_capnp.Outer.Map[capnwire.types.Text]  # refused
+    calc_capnp.Box[capnwire.types.Text].from_bytes(data).it + 1  # refused
+    box = calc_capnp.Box[calc_capnp.Person].new_message()
+    box.it = "text"  # refused
+    box.it = {"nam": "x"}  # refused
+    box.next = {"item": "text"}  # refused
+    box.next = calc_capnp.Box[capnwire.types.Text].new_message()  # refused
+    box.it.nam  # refused
+
+
+async def storing(person: calc_capnp.Person.Reader) -> None:
+    await person.store.get(5)  # refused
+    await person.store.put("x", "y")  # refused
+    (await person.store.get("x")).value + "x"  # refused
+    await person.store.keep(it="x")  # refused
 
 
 def building(person: calc_capnp.Person.Builder) -> None:
@@ -39,6 +75,15 @@ def building(person: calc_capnp.Person.Builder) -> None:
     person.none = 3  # refused
     person.init("tag", 3)  # refused
     person.init("tags", "3")  # refused
+    person.init("tags")  # refused
+    person.box = {"it": 5}  # refused
+    person.box = {"more": {"x": 5}}  # refused
+    person.box = {"next": {"it": 5}}  # refused
+    person.shelf = {"rows": [{"b": {"nam": "x"}}]}  # refused
+    person.init("name")  # refused
+    person.init("boss", 3)  # refused
+    person.init("age")  # refused
+    person.init("box").init("next", 1)  # refused
     person.friends[0] = 5  # refused
     person.as_reader().name = "x"  # refused
     calc_capnp.Person.new_message(nam="x")  # refused
