@@ -7,6 +7,14 @@ from capnwire._fast cimport Struct
 from capnwire._info cimport StructInfo
 from capnwire.wire.arena cimport Arena, BuilderArena
 
+cdef extern from "Python.h":
+    ctypedef struct PyMethodDef:
+        const char* ml_name
+        void* ml_meth
+        int ml_flags
+        const char* ml_doc
+    object PyCFunction_New(PyMethodDef* method, object self)
+
 
 cdef class MessageIterator:
     """Readers over the messages of a buffer, one after the other; they share its pin."""
@@ -30,6 +38,7 @@ cdef BuilderArena arena_of_root(Struct struct)
 cdef bytes arena_bytes(BuilderArena arena)
 cdef list arena_segments(BuilderArena arena)
 cdef list class_functions(StructInfo info)
+cdef int describe(PyMethodDef* method, const char* name, void* function, const char* doc) except -1
 cdef Struct begin_message(
     StructInfo info, PyObject** args, Py_ssize_t count, PyObject* names
 )

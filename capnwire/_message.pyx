@@ -33,12 +33,6 @@ cdef extern from *:
     #define CAPNWIRE_FAST (METH_FASTCALL | METH_KEYWORDS)
     """
     int CAPNWIRE_FAST
-    ctypedef struct PyMethodDef:
-        const char* ml_name
-        void* ml_meth
-        int ml_flags
-        const char* ml_doc
-    object PyCFunction_New(PyMethodDef* method, object self)
 
 cdef enum:
     FIRST_SEGMENT_WORDS = 1024
@@ -332,6 +326,7 @@ cdef PyMethodDef[3] CLASS_METHODS
 
 
 cdef int describe(PyMethodDef* method, const char* name, void* function, const char* doc) except -1:
+    """Fill in a function that is called with an array of arguments and a tuple of names."""
     method.ml_name = name
     method.ml_meth = function
     method.ml_flags = CAPNWIRE_FAST

@@ -26,8 +26,8 @@ from capnwire._lists cimport (
 )
 from capnwire._load cimport load_discriminant, load_scalar, load_text
 from capnwire._message cimport (
-    MESSAGE_ARGUMENTS, MULTIPLE_ARGUMENTS, OPEN_ARGUMENTS, arena_bytes, arena_segments,
-    begin_message, bind_open, messages_in, root_reader,
+    MESSAGE_ARGUMENTS, MULTIPLE_ARGUMENTS, OPEN_ARGUMENTS, PyCFunction_New, PyMethodDef,
+    arena_bytes, arena_segments, begin_message, bind_open, describe, messages_in, root_reader,
 )
 from capnwire._python cimport *
 from capnwire._store cimport is_mapping
@@ -46,7 +46,6 @@ from capnwire.errors import FramingError, KjException
 
 cdef extern from *:
     """
-    #define CAPNWIRE_FAST (METH_FASTCALL | METH_KEYWORDS)
     /* Lists that programs turn into arrays element by element must not be buffers: the numbers
        would come out in other types. */
     static void capnwire_drop_buffer(PyObject* o) {
@@ -55,13 +54,6 @@ cdef extern from *:
         else type->tp_as_buffer->bf_getbuffer = NULL;
     }
     """
-    int CAPNWIRE_FAST
-    ctypedef struct PyMethodDef:
-        const char* ml_name
-        void* ml_meth
-        int ml_flags
-        const char* ml_doc
-    object PyCFunction_New(PyMethodDef* method, object self)
     void capnwire_drop_buffer(object type)
 
 cdef enum:
@@ -814,14 +806,6 @@ cdef object read_multiple_bytes(
 
 
 cdef PyMethodDef[3] CLASS_METHODS
-
-
-cdef int describe(PyMethodDef* method, const char* name, void* function, const char* doc) except -1:
-    method.ml_name = name
-    method.ml_meth = function
-    method.ml_flags = CAPNWIRE_FAST
-    method.ml_doc = doc
-    return 0
 
 
 describe(

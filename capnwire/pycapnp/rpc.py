@@ -505,12 +505,6 @@ def server_class(module: Any) -> type:
             _info = info
             _capnwire_interfaces = interfaces
 
-            def __init_subclass__(cls, **options: Any) -> None:
-                super().__init_subclass__(**options)
-                cls._capnwire_interfaces = frozenset().union(
-                    *(base.__dict__.get("_capnwire_interfaces", ()) for base in cls.__mro__)
-                )
-
         Server.__name__ = Server.__qualname__ = f"{info.name}.Server"
         Server.schema = module.schema  # type: ignore[attr-defined]
         info.server = Server

@@ -157,6 +157,12 @@ class Server:
 
     _capnwire_interfaces: frozenset[int] = frozenset()
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._capnwire_interfaces = frozenset().union(
+            *(base.__dict__.get("_capnwire_interfaces", ()) for base in cls.__mro__)
+        )
+
     @classmethod
     def _capnwire_methods(cls) -> dict[int, tuple[ServerMethod | None, ...]]:
         """The methods that the class has, by interface and number."""
@@ -201,9 +207,6 @@ def _server_class(name: str, info: InterfaceInfo, registry: Registry) -> type:
 
         def __init_subclass__(cls, **options: Any) -> None:
             super().__init_subclass__(**options)
-            cls._capnwire_interfaces = frozenset().union(
-                *(base.__dict__.get("_capnwire_interfaces", ()) for base in cls.__mro__)
-            )
             cls._capnwire_methods()  # a wrong signature shows when the class is made
 
     Made.__name__, Made.__qualname__ = "Server", f"{info.name}.Server"
