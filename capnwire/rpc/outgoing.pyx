@@ -38,7 +38,6 @@ cdef int send_call(
     cdef Answer answer = None
     cdef Outcome outcome = call.outcome
     cdef BuilderArena arena
-    cdef list exported = []
     cdef uint8_t hints = call.hints
     cdef bint tail = False
     if connection.pipeline_only_ignored:
@@ -55,9 +54,6 @@ cdef int send_call(
             answer.connection is connection and answer.state == PENDING
             and tail_possible(connection, answer, hints)
         )
-    arena = call_message(connection, call, target_id, target, exported)
-    if arena is None:
-        return 0
     if (
         isinstance(outcome, Question) and (<Question>outcome).connection is connection
         and not (<Question>outcome).registered
@@ -65,7 +61,10 @@ cdef int send_call(
         question = <Question>outcome
     else:
         question = new_question(connection)
-    ask(connection, question, call, arena, exported, hints, tail)
+    arena = call_message(connection, question, call, target_id, target)
+    if arena is None:
+        return 0
+    ask(connection, question, call, arena, hints, tail)
     call.arena = None
     if tail:
         return tail_to(connection, answer, question)
@@ -79,10 +78,12 @@ cdef int send_call(
 
 
 cdef BuilderArena call_message(
-    Connection connection, Call call, uint32_t target_id, AnswerReference target, list exported
+    Connection connection, Question question, Call call, uint32_t target_id,
+    AnswerReference target,
 ):
     """The message of a call but for its id and hints; None when the call has failed by it."""
     cdef BuilderArena arena
+    cdef list exported = None
     cdef uint8_t* base
     try:
         arena = outgoing_call(call)
@@ -91,6 +92,7 @@ cdef BuilderArena call_message(
         return None
     capabilities = arena.capabilities
     if capabilities is not None:
+        exported = []
         write_capabilities(connection, arena, CALL_HEADER - 1, capabilities, exported)
     base = arena.root_segment.head.base
     if target is not None:
@@ -105,18 +107,18 @@ cdef BuilderArena call_message(
             f"{connection.message_words}"
         ))
         return None
+    question.param_exports = exported
     return arena
 
 
 cdef int ask(
-    Connection connection, Question question, Call call, BuilderArena arena, list exported,
-    uint8_t hints, bint tail,
+    Connection connection, Question question, Call call, BuilderArena arena, uint8_t hints,
+    bint tail,
 ) except -1:
     """Send the message of a call as a question."""
     cdef uint64_t table = ((arena.more_count + 3) >> 1) * 8
     connection.register(question, hints)
     fill_call(arena.root_segment.head.base, question.id, call, hints, tail)
-    question.param_exports = exported if exported else None
     question.no_pipelining = hints & NO_PIPELINING and not tail
     question.redirected = tail
     question.sent_at = connection.outbox.size + table + 24
@@ -160,7 +162,7 @@ cdef int send_return(Connection connection, Answer answer) except -1:
     """Answer a question of the peer's, once."""
     cdef BuilderArena arena
     cdef uint8_t* base
-    cdef list exported
+    cdef list exported = None
     if connection.error is not None or answer.returned:
         return 0
     connection.uncount(answer)
@@ -187,9 +189,9 @@ cdef int send_return(Connection connection, Answer answer) except -1:
     except DecodeError as error:
         answer.state, answer.error, answer.results = FAILED, RemoteError(str(error)), None
         return return_exception(connection, answer)
-    exported = []
     capabilities = arena.capabilities
     if capabilities is not None and capabilities:
+        exported = []
         write_capabilities(connection, arena, RETURN_HEADER - 1, capabilities, exported)
     if words_of(arena) > connection.message_words:
         connection.give_back(exported)
