@@ -61,7 +61,7 @@ cdef class Answer(Outcome):
     cdef uint64_t words
 
     cdef Reference capability(self, bytes path)
-    cdef bint has_waiting_calls(self)
+    cdef bint is_needed(self)
     cdef int cancel_now(self) except -1
 
 

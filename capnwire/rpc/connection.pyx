@@ -5,6 +5,7 @@ touches a socket.  Spec: rpc.capnp.
 """
 
 cimport cython
+from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t
 
 from collections import deque
@@ -37,6 +38,10 @@ cdef enum:
     FLUSH_BYTES = 0x10000        # more output than this does not wait for the end of the turn
     MOST_SEGMENTS = 0x10000
     HIGH_QUESTION = 0x80000000U
+    HELD_HERE = 2                # references to a promise: of its answer's table and of the loop
+
+cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(PyObject* o)
 
 PROTOCOL_CLOSED = "the connection was closed"
 CANCELLED = "the call was cancelled"
@@ -247,11 +252,17 @@ cdef class Answer(Outcome):
             return switch.promise
         return strict
 
-    cdef bint has_waiting_calls(self):
+    cdef bint is_needed(self):
+        """Whether calls wait for a capability of the results, or somebody else holds one.
+
+        A peer may pass it on and finish its question at once.
+        """
         if self.pipelined is None:
             return False
         for promise in self.pipelined.values():
-            if isinstance(promise, QueuedReference) and (<QueuedReference>promise).queue:
+            if isinstance(promise, QueuedReference) and (
+                (<QueuedReference>promise).queue or Py_REFCNT(<PyObject*>promise) > HELD_HERE
+            ):
                 return True
         return False
 
@@ -271,7 +282,7 @@ cdef class Answer(Outcome):
 
     def cancel_later(self):
         """`cancel_now`, once the method had its chance to start."""
-        if self.connection.error is None and not self.has_waiting_calls():
+        if self.connection.error is None and not self.is_needed():
             self.cancel_now()
 
     cdef int cancel(self) except -1:

@@ -218,7 +218,7 @@ cdef int receive_finish(Connection connection, StructRef* body) except -1:
         return connection.remove_answer(answer)
     if answer.state != PENDING:  # redirected: the results wait here for nobody
         return send_return(connection, answer)
-    if answer.has_waiting_calls():
+    if answer.is_needed():
         return 0
     if not flags & (1 << FINISH_NO_WORKAROUND_BIT):
         return connection.runtime.later(answer.cancel_later)

@@ -249,6 +249,19 @@ def test_waiting_pipelined_calls_keep_a_finished_question_running(talker: Talker
     assert talker.end.tables()["answers"] == []
 
 
+@pytest.mark.parametrize("workaround", [False, True])
+def test_a_capability_that_was_passed_on_keeps_its_finished_question_running(
+    talker: Talker, workaround: bool
+) -> None:
+    passed_on = call(1, 0, "hold", [("receiverAnswer", (0, 0))], cap=pointer(0))
+    said = talker.say(call(0, 0, "block"), passed_on, finish(0, workaround=workaround))
+    assert said == ["return 1 results no finish"]
+    talker.say(call(2, 0, "callHeld", n=8))
+    assert sorted(talker.say(call(3, 0, "unblock", mode=0))) == [
+        "return 0 canceled", "return 2 results n=8 no finish", "return 3 results no finish"
+    ]
+
+
 def test_the_workaround_flag_lets_the_method_start_first(talker: Talker) -> None:
     said = talker.say(call(0, 0, "blockThenCap"), finish(0, workaround=True))
     assert said == ["return 0 canceled"]
