@@ -8,6 +8,9 @@ interface Store {
   wait @4 () -> ();
   deep @5 (levels :Int32) -> (chain :Chain);
   add @6 (left :Int32, right :Int32 = 5) -> (sum :Int32);
+  nameOf @7 (item :Item) -> (name :Text);
+  tail @8 (item :Item) -> (name :Text);
+  fail @9 (text :Text) -> ();
 }
 
 interface Item { name @0 () -> (name :Text); }
