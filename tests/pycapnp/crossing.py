@@ -1,6 +1,6 @@
 """One end of a connection, under pycapnp or the drop-in.
 
-`crossing.py pycapnp|capnwire serve|call PATH`; the caller prints what every kind of call gave, as JSON.
+`crossing.py pycapnp|capnwire serve|call PATH`; the caller prints what its calls gave, as JSON.
 """
 
 import asyncio
