@@ -80,6 +80,7 @@ class NodeBuilder(StructHost):
 
     def finish(self) -> None:
         """Evaluate the values that need other nodes."""
+        self.evaluator.is_final = True
         if self.unit.id in self.session.unusable:
             self.pending.clear()
         for value, expr, type in self.pending:

@@ -161,12 +161,15 @@ def float_value(kind: str, number: float) -> Value:
 
 
 class Evaluator:
-    """Evaluates the values written in one unit."""
+    """Evaluates the values written in one unit.
 
-    __slots__ = ("session", "unit")
+    `is_final` says that they need other nodes, whose constants then have all their values.
+    """
+
+    __slots__ = ("is_final", "session", "unit")
 
     def __init__(self, session: ValueSource, unit: Unit) -> None:
-        self.session, self.unit = session, unit
+        self.session, self.unit, self.is_final = session, unit, False
 
     def error(self, expr: Expression, text: str) -> _Failed:
         """Report `text` about an expression."""
@@ -314,7 +317,7 @@ class Evaluator:
             return FAILED
         body = node.body
         assert isinstance(body, ConstBody)
-        if not is_immediate(body.type):
+        if self.is_final or not is_immediate(body.type):
             node = self.session.finished(unit)
             if node is None:
                 return FAILED

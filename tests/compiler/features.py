@@ -286,6 +286,22 @@ const k :A() = (x = 1);
 interface I { m @0 A -> A (); }
 """
     },
+    "annotated constants used within values": {
+        "a.capnp": """
+annotation point(*) :P;
+struct P { x @0 :Int16; n @1 :Text; }
+struct S {
+  a @0 :P = (x = .k) $point(.origin);
+  b @1 :Int16 = .later;
+  struct T { const inner :Int16 = 3 $point(x = .later, n = .text); }
+}
+const k :Int16 = S.T.inner $point(.origin);
+const later :Int16 = 7 $point(n = "later");
+const text :Text = "t" $point(.other);
+const other :P = (x = 1) $point(x = 2);
+const origin :P = (x = .later, n = .text);
+"""
+    },
     "dots in the file name": {"a.b.capnp": "struct A { struct B {} }"},
     "empty file": {"a.capnp": ""},
 }

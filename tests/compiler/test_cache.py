@@ -217,18 +217,15 @@ def test_processes_at_once_all_load_and_leave_one_entry(folder: Path) -> None:
     assert len(entries(folder)) == 1
 
 
-def test_nodes_of_random_schemas_come_back_equal(tmp_path: Path, rng: random.Random) -> None:
-    kept = 0
-    for _ in range(40):
+def test_nodes_of_random_schemas_come_back_equal(
+    tmp_path: Path, rng: random.Random, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CAPNP_IGNORE_ISSUE_344", "1")
+    for _ in range(30):
         path = tmp_path / "random.capnp"
         path.write_text(make_schema(rng.random()))
-        try:
-            nodes = compile_files([path]).nodes
-        except CompileError:
-            continue
-        kept += 1
+        nodes = compile_files([path]).nodes
         again = stored.unpack_nodes(stored.pack_nodes(nodes))
         for mine, other in zip(again, nodes, strict=True):
             assert other == mine
             assert mine == other
-    assert kept > 20

@@ -34,6 +34,11 @@ RAW = {
     + b'const a :Int8 = "a"\n"b";\nconst c :List(Int8) = \n[\n"x",\n 1000];',
     "bytes, not characters, are counted": FILE_ID.encode()
     + 'const a :Text = "é" b; struct B { a @0 :Ü; }'.encode(),
+    "constant in its own annotation": FILE_ID.encode()
+    + b"annotation a(*) :P; struct P { x @0 :Int16; } const c :Int16 = 5 $a(x = .c);",
+    "constants in one another's annotations": FILE_ID.encode()
+    + b"annotation a(*) :P; struct P { x @0 :Int16; }\n"
+    + b"const c :Int16 = 5 $a(x = .d); const d :Int16 = 6 $a(x = .c);",
     "tabs are one column": FILE_ID.encode() + b"\t\tconst a :\tFoo = 1;",
 }
 
@@ -276,14 +281,6 @@ def test_rendered_diagnostic_points_at_the_place() -> None:
         '    const a :Text = "ü"; const b :Foo = 1;',
         "                                  ^^^",
     ]
-
-
-def test_embedded_text_that_is_not_utf8_is_an_error_inside_a_struct(tmp_path: Path) -> None:
-    (tmp_path / "t.txt").write_bytes(b"\xff")
-    file = tmp_path / "a.capnp"
-    file.write_text(f'{FILE_ID}struct S {{ t @0 :Text; }} const s :S = (t = embed "t.txt");')
-    with pytest.raises(CompileError, match=r"cannot be stored: .*UTF-8"):
-        compile_files([file])
 
 
 def test_broken_embedded_message_is_an_error(tmp_path: Path) -> None:

@@ -283,4 +283,8 @@ def test_list_of_any_lists_takes_constants_where_the_reference_gives_up() -> Non
     request = compile_text(text)
     values = [node.body.value for node in request.nodes if isinstance(node.body, ConstBody)]
     assert [value.kind for value in values] == ["list", "list"]
+    text = f"{FILE_ID}struct Box(T) {{ x @0 :T; }} using A = Box(List(AnyList));"
+    direct = compile_text(text + "struct S { a @0 :Box(List(AnyList)); }")
+    by_alias = compile_text(text + "struct S { a @0 :A; }")
+    assert direct.nodes[-1].body == by_alias.nodes[-1].body
     assert bytes.fromhex("0100000000000000") in values[0].value  # type: ignore[operator]

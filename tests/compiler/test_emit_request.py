@@ -11,7 +11,7 @@ import capnwire
 from capnwire.compiler.driver import compile_files, compile_text
 from capnwire.compiler.emit_request import emit_request
 from tests.compiler.features import FEATURES
-from tests.compiler.reference import FILE_ID, STD, Reference, assert_equal
+from tests.compiler.reference import FILE_ID, STD, Check, Reference, assert_equal
 
 
 def test_request_read_back_says_what_was_written(reference: Reference, tmp_path: Path) -> None:
@@ -53,6 +53,18 @@ def test_comments_and_texts_in_another_encoding_stay_as_they_are(
     request.version = reference.read_version(outcome.request)
     assert emit_request(request) == outcome.request
     assert capnwire.load(outcome.request).S.schema.fields.keys() == {"t"}
+
+
+def test_texts_in_another_encoding_stay_as_they_are_within_values(
+    check_same: Check, tmp_path: Path
+) -> None:
+    (tmp_path / "t.txt").write_bytes(b"\xff\xfe")
+    (tmp_path / "a.capnp").write_text(
+        f'{FILE_ID}struct S {{ t @0 :Text = "\\x80"; l @1 :List(Text) = ["\\xff", "ok"]; '
+        "s @2 :S; }\n"
+        'const s :S = (t = embed "t.txt", s = (t = "\\xe2\\x82", l = ["\\xc3\\xa9"]));\n'
+    )
+    check_same(tmp_path, ["a.capnp"])
 
 
 def test_plugin_schema_loads_the_request(pycapnp: ModuleType, tmp_path: Path) -> None:
