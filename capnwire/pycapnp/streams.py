@@ -13,6 +13,7 @@ from weakref import WeakSet, ref
 
 from capnwire.aio.runtime import runtime_of
 from capnwire.aio.session import Session
+from capnwire.aio.transports import write_all
 from capnwire.errors import KjException, TruncatedError
 from capnwire.message import files as native
 from capnwire.wire.framing import FrameDecoder
@@ -289,8 +290,9 @@ class _AsyncIoStream:
             session.lost()
 
     def write(self, chunks: list[Any]) -> None:
-        """Write a session's output."""
-        self._transport.writelines(chunks)
+        """Write a session's output, unless the program has closed the stream under it."""
+        if not self._transport.is_closing():
+            write_all(self._transport, chunks)
 
     # Messages.
 

@@ -318,3 +318,24 @@ def test_a_stream_is_closed_when_its_callback_ends(
 
     asyncio.run(capnp.run(main()))
     assert len(kept) == 1
+
+
+def test_a_stream_may_be_closed_under_its_client(capnp: Any, calls: Any) -> None:
+    async def main(store: Any, stream: Any) -> None:
+        item = (await store.open()).item
+        stream.close()
+        del item                 # its release has nowhere to go
+        await turns()
+        with pytest.raises(capnp.KjException) as caught:
+            await store.count()
+        assert caught.value.type == "DISCONNECTED"
+
+    async def run() -> None:
+        left, right = socket.socketpair()
+        near = await capnp.AsyncIoStream.create_connection(sock=left)
+        far = await capnp.AsyncIoStream.create_connection(sock=right)
+        ended = capnp.TwoPartyServer(far, bootstrap=store_of(calls, [])).on_disconnect()
+        await main(capnp.TwoPartyClient(near).bootstrap().cast_as(calls.Store), near)
+        await ended
+
+    asyncio.run(capnp.run(run()))
