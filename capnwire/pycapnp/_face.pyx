@@ -291,13 +291,8 @@ cdef class _DynamicStructReader(StructReader):
         """Whether a field is set: a pointer that is not null, an active member, any data field."""
         return has_field(self, field_of(self, name_of(field)))
 
-    def _get_by_field(self, field):
-        """A field by its schema."""
-        return get_reader(self, field_of(self, name_of(field)))
-
-    def _has_by_field(self, field):
-        """As `_has`, by the field's schema."""
-        return has_field(self, field_of(self, name_of(field)))
+    # Their `field` is a name, a schema field or a member of `P.S.Union`.
+    _get_by_field, _has_by_field = _get, _has
 
     @property
     def schema(self, /):
@@ -397,22 +392,6 @@ cdef class _DynamicStructBuilder(StructBuilder):
         """Whether a field is set: a pointer that is not null, an active member, any data field."""
         return has_field(self, field_of(self, name_of(field)))
 
-    def _get_by_field(self, field):
-        """A field by its schema."""
-        return get_builder(self, field_of(self, name_of(field)))
-
-    def _set_by_field(self, field, value):
-        """Set a field by its schema."""
-        set_builder(self, <PyObject*>value, field_of(self, name_of(field)))
-
-    def _has_by_field(self, field):
-        """As `_has`, by the field's schema."""
-        return has_field(self, field_of(self, name_of(field)))
-
-    def _init_by_field(self, field, size=None):
-        """As `init`, by the field's schema."""
-        return self.init(field, size)
-
     def init(self, field, size=None):
         """Start a field anew: a zeroed struct, group, list, Text, Data or AnyPointer."""
         cdef Field* found = field_of(self, name_of(field))
@@ -424,6 +403,9 @@ cdef class _DynamicStructBuilder(StructBuilder):
         if found.kind > INTERFACE and found.kind <= ANY_LIST:
             return wrapped(made, None)
         return made
+
+    # Their `field` is a name, a schema field or a member of `P.S.Union`.
+    _get_by_field, _set_by_field, _has_by_field, _init_by_field = _get, _set, _has, init
 
     def init_resizable_list(self, field):
         """A list of structs whose length is not known yet: `add()` elements, then `finish()`."""
