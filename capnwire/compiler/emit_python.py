@@ -1,6 +1,6 @@
 """A Python module for a schema file, with the compiled schema inside: no file is read at run time.
 
-It needs capnwire, but neither the schema file nor the compiler.
+It needs capnwire, but not the schema file.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import zlib
 
 from capnwire.compiler.emit_request import emit_request
 from capnwire.schema.model import Request
-from capnwire.schema.registry import module_name_of
 
 __all__ = ["emit_python"]
 
@@ -33,7 +32,7 @@ _REQUEST = """
 {2}
 """
 
-_module = _capnwire.load(_zlib.decompress(_base64.b85decode(_REQUEST.replace("\\n", ""))), {3!r})
+_module = _capnwire.load(_zlib.decompress(_base64.b85decode(_REQUEST.replace("\\n", ""))), __name__)
 schema = _module.schema
 '''
 
@@ -52,8 +51,6 @@ def emit_python(request: Request) -> dict[str, str]:
             if id in nodes and not keyword.iskeyword(name)
         ]
         listed = "".join(f'    "{name}",\n' for name in sorted(names))
-        text = HEAD.format(
-            file.filename, listed, "\n".join(lines), module_name_of(file.filename)
-        )
+        text = HEAD.format(file.filename, listed, "\n".join(lines))
         made[file.filename] = text + "".join(f"{name} = _module.{name}\n" for name in names)
     return made

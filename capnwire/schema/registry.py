@@ -271,7 +271,12 @@ def qualified_name(node: Node) -> str:
 
 
 def module_name_of(display_name: str) -> str:
-    """A Python name for the module of a file: `dir/foo-bar.capnp` gives `foo_bar_capnp`."""
+    """A Python name for the module of a file: `dir/foo-bar.capnp` gives `foo_bar_capnp`.
+
+    What is such a name already, within a package too (`pkg.foo_capnp`), stays.
+    """
+    if display_name.endswith("_capnp") and all(map(str.isidentifier, display_name.split("."))):
+        return display_name
     stem = display_name.replace("\\", "/").rpartition("/")[2]
     return "".join(c if c.isalnum() else "_" for c in stem) or "schema"
 

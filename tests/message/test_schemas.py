@@ -217,6 +217,7 @@ def test_the_import_hook_works_while_it_is_there(
         assert hooked_four_capnp.__name__ == "pack.hooked_four_capnp"
         assert hooked_four_capnp.__spec__.origin == hooked_four_capnp.__file__
         assert pickle.loads(pickle.dumps(hooked_one_capnp.S.new_message(a=2))).a == 2
+        assert pickle.loads(pickle.dumps(hooked_four_capnp.S)) is hooked_four_capnp.S
         with pytest.raises(ImportError):
             import not_there_capnp  # noqa: F401
     finally:
