@@ -61,10 +61,10 @@ def looks_binary(first: bytes) -> bool:
 
 
 def fits_type(first: bytes, kind: Any) -> bool:
-    """Whether the root pointer of a flat message is that of a struct of this size."""
-    sizes = int.from_bytes(first[4:8], "little")
-    wanted: int = kind._info.data_words | kind._info.pointer_count << 16
-    return sizes == wanted
+    """Whether the root of a flat message may be a version of this type: no section shrinks."""
+    data = int.from_bytes(first[4:6], "little") - kind._info.data_words
+    pointers = int.from_bytes(first[6:8], "little") - kind._info.pointer_count
+    return data * pointers >= 0
 
 
 def looks_flat(first: bytes, segments: int = 1) -> bool:

@@ -513,6 +513,20 @@ def test_input_in_another_format_is_refused_with_a_word_about_it(
     assert f'The input is not in "{source}" format.' in ran.err
 
 
+def test_only_flat_input_that_is_rather_framed_is_warned_about(
+    folder: Path, capnp_tool: str
+) -> None:
+    for text in (b"()", b"(wide = 5)", b'(name = "x")', b"(un = (u2 = ()))"):
+        for made in ("flat", "canonical", "binary"):
+            data = ours("convert", f"text:{made}", "t.capnp", "P", input=text).out
+            if data[4:8] == b"\0\0\0\0":
+                continue  # the reference takes an empty struct for no struct
+            arguments = ["convert", "flat:text", "t.capnp", "P"]
+            wanted = theirs(capnp_tool, *arguments, input=data).err
+            ran = ours(*arguments, input=data)
+            assert ("*** WARNING ***" in ran.err) == ("*** WARNING ***" in wanted), (text, made)
+
+
 @pytest.mark.parametrize(
     ("pair", "data"),
     [
