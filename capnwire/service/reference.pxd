@@ -131,6 +131,7 @@ cdef Reference innermost(Reference reference)
 cdef BrokenReference broken(object error)
 cdef BrokenReference null_reference()
 cdef Reference capability_at(AnyPointerReader results, bytes path)
+cdef int adopt(Arena arena, Runtime runtime) except -1
 cdef object fresh_error(object error)
 cdef BuilderArena new_header(uint32_t header_words, uint64_t content_words)
 cdef AnyPointerReader content_of(BuilderArena arena, uint32_t word)

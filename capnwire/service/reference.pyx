@@ -142,6 +142,8 @@ cdef class Outcome:
         if self.error is not None:
             reply.set_exception(fresh_error(self.error))
             return 0
+        if self.results is not None:
+            adopt(self.results.arena, self.runtime)
         try:
             value = typed_results(self.results, self.method)
         except Exception as error:
@@ -239,6 +241,16 @@ cdef int shared_settle(Outcome outcome, AnyPointerReader results, object error) 
             (<Outcome>sink).settle(results, error)
     if outcome.reply is not None:
         outcome.tell()
+    return 0
+
+
+cdef int adopt(Arena arena, Runtime runtime) except -1:
+    """Let the capabilities of a message that live in no loop yet live in this one."""
+    cdef list table = None if arena is None else capabilities_of(arena)
+    if table is not None:
+        for found in table:
+            if found is not None and (<Reference>found).runtime is None:
+                (<Reference>found).runtime = runtime
     return 0
 
 

@@ -12,7 +12,7 @@ from capnwire._fast cimport Struct, builder_of, get_reader_field, reader_of
 from capnwire._info cimport StructInfo, complete, find_field
 from capnwire.service.method cimport Method
 from capnwire.service.reference cimport (
-    PENDING, RETURN_CONTENT, RETURN_HEADER, Call, Outcome, Reference, Runtime, content_of,
+    PENDING, RETURN_CONTENT, RETURN_HEADER, Call, Outcome, Reference, Runtime, adopt, content_of,
     new_header,
 )
 from capnwire.wire.arena cimport BuilderArena
@@ -152,6 +152,7 @@ cdef class LocalReference(Reference):
             return outcome.settle(None, unknown_method(self, call))
         if self.failure is not None:
             return outcome.settle(None, self.failure)
+        adopt(call.arena, call.runtime)
         context = Context.__new__(Context)
         context.call, context.entry, context.reference = call, entry, self
         if entry.method.streaming:

@@ -20,6 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from capnwire.errors import RemoteError
 from tests.rpc.network import Network
 from tests.rpc.pair import Cancelled, Reply
+from tests.rpc.probe import Probe
 
 SIDES = st.sampled_from("ab")
 SEEDS = st.integers(0, 2**32)
@@ -229,6 +230,22 @@ def test_a_cancelled_call_whose_results_are_one_of_our_own_answers_is_finished(
     net.settle()
     for name, other in ("ab", "ba"):
         assert not any(net[name].ends[other].tables().values())
+
+
+def test_objects_that_never_left_their_vat_are_called_in_its_loop() -> None:
+    """Given as parameters and as results of calls that no connection has seen."""
+    net = Network(["ab"])
+    own = net["a"].new().client()
+    fresh = own.getFresh()
+    net.settle()
+    reply = fresh.result().cap.echo(1)
+    same = own.same(Probe(net["a"].state))
+    holding = own.hold(Probe(net["a"].state))
+    net.settle()
+    replies = [reply, same.result().cap.echo(2), net["a"].state.held.echo(3)]
+    net.settle()
+    assert holding.done()
+    assert [reply.result().n for reply in replies] == [1, 2, 3]
 
 
 @pytest.mark.parametrize("calls", [1, 2, 5])
