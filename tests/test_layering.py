@@ -17,7 +17,7 @@ RANKS = {
     "errors": 0,
     "limits": 0,
     "wire": 1,
-    "typed": 4,
+    "typed": 3,
     "_fast": 2,
     "std": 2,
     "schema": 3,
