@@ -28,7 +28,7 @@ from capnwire._message cimport (
     arena_bytes, arena_of_root, arena_segments, copy_of_group, first_words, root_builder,
     root_reader,
 )
-from capnwire._load cimport load_discriminant, load_scalar, load_text
+from capnwire._load cimport is_set, load_discriminant, load_scalar, load_text
 from capnwire._python cimport *
 from capnwire._store cimport (
     activate, is_mapping, merge, new_blob, new_list, store, writable_list,
@@ -41,7 +41,7 @@ from capnwire.wire.arena cimport (
 from capnwire.wire.builder cimport adopt, erase, init_struct
 from capnwire.wire.canonical cimport structs_equal
 from capnwire.wire.copy cimport canonical_struct, copy_struct, total_size
-from capnwire.wire.memory cimport load16, load64
+from capnwire.wire.memory cimport load16
 from capnwire.wire.packed cimport pack_arena
 from capnwire.wire.reader cimport ListRef, StructRef
 
@@ -246,18 +246,8 @@ cdef class Struct:
             AttributeError: there is no such field.
         """
         cdef Field* field = find_field(info_of(self), name)
-        cdef uint32_t active = 0
         check_alive(self)
-        if field.flags & IS_UNION_MEMBER:
-            if field.discriminant_offset + 16 <= self.bits:
-                active = load16(self.data + (field.discriminant_offset >> 3))
-            if active != field.discriminant:
-                return False
-        if field.kind <= ENUM or field.kind == GROUP:
-            return True
-        return field.offset < self.pointers and load64(
-            self.data + (self.bits >> 3) + <size_t>field.offset * 8
-        ) != 0
+        return is_set(field, self.data, self.bits, self.pointers)
 
     def _has(self, name):
         """As `has`."""

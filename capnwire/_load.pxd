@@ -4,8 +4,8 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from capnwire._info cimport (
-    BOOL, ENUM, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, KEEPS_BYTES, UINT8, UINT16, UINT32,
-    UINT64, EnumInfo, Field, StructInfo,
+    BOOL, ENUM, FLOAT32, FLOAT64, GROUP, INT8, INT16, INT32, INT64, IS_UNION_MEMBER, KEEPS_BYTES,
+    UINT8, UINT16, UINT32, UINT64, EnumInfo, Field, StructInfo,
 )
 from capnwire._python cimport *
 from capnwire.wire.arena cimport Arena, Segment
@@ -30,6 +30,23 @@ cdef inline uint32_t load_discriminant(
         <size_t>arena.first.base + <size_t>arena.first.words * 8 + 16 + (offset >> 3)
     )
     return load16(data + (offset >> 3)) if offset + 16 <= bits else 0
+
+
+cdef inline bint is_set(
+    Field* field, const uint8_t* data, uint32_t bits, uint32_t pointers
+) noexcept:
+    """Whether a pointer is not null; of the other fields, whether a member of a union is active."""
+    cdef uint32_t active = 0
+    if field.flags & IS_UNION_MEMBER:
+        if field.discriminant_offset + 16 <= bits:
+            active = load16(data + (field.discriminant_offset >> 3))
+        if active != field.discriminant:
+            return False
+    if field.kind <= ENUM or field.kind == GROUP:
+        return True
+    return field.offset < pointers and load64(
+        data + (bits >> 3) + <size_t>field.offset * 8
+    ) != 0
 
 
 cdef inline object load_scalar(Field* field, const uint8_t* data, uint32_t bits):

@@ -18,13 +18,13 @@ from capnwire._fast cimport (
     get_reader_field, info_of, init_field, reader_of,
 )
 from capnwire._info cimport (
-    ANY_LIST, DATA, ENUM, GROUP, INTERFACE, IS_UNION_MEMBER, TEXT, Face, Field, StructInfo,
+    ANY_LIST, DATA, ENUM, INTERFACE, IS_UNION_MEMBER, TEXT, Face, Field, StructInfo,
     disallow, info_of_type,
 )
 from capnwire._lists cimport (
     List, ListBuilder, ListReader, check_list, element_of, make_list,
 )
-from capnwire._load cimport load_discriminant, load_scalar, load_text
+from capnwire._load cimport is_set, load_discriminant, load_scalar, load_text
 from capnwire._message cimport (
     MESSAGE_ARGUMENTS, MULTIPLE_ARGUMENTS, OPEN_ARGUMENTS, PyCFunction_New, PyMethodDef,
     arena_bytes, arena_segments, begin_message, bind_open, describe, messages_in, root_reader,
@@ -36,7 +36,6 @@ from capnwire.pycapnp._values cimport _DynamicEnum, member_fields
 from capnwire.wire.arena cimport (
     ARENA_STRICT, Arena, BuilderArena, Pin, closed_error, open_framed, pin_of,
 )
-from capnwire.wire.memory cimport load16, load64
 from capnwire.wire.packed cimport pack_arena
 from capnwire.wire.reader cimport StructRef
 
@@ -179,18 +178,8 @@ cdef object which_of(Struct self):
 
 
 cdef bint has_field(Struct self, Field* field) except -1:
-    cdef uint32_t active = 0
     check_alive(self)
-    if field.flags & IS_UNION_MEMBER:
-        if field.discriminant_offset + 16 <= self.bits:
-            active = load16(self.data + (field.discriminant_offset >> 3))
-        if active != field.discriminant:
-            return False
-    if field.kind <= ENUM or field.kind == GROUP:
-        return True
-    return field.offset < self.pointers and load64(
-        self.data + (self.bits >> 3) + <size_t>field.offset * 8
-    ) != 0
+    return is_set(field, self.data, self.bits, self.pointers)
 
 
 cdef object dict_of(Struct self, bint verbose, bint ordered, bint base64):
