@@ -16,10 +16,9 @@ import pytest
 
 from capnwire.compiler.driver import compile_files
 from capnwire.compiler.emit_stubs import emit_stubs, module_path
-from capnwire.errors import CompileError
 
 sys.path.insert(0, str(Path(__file__).parent))
-from random_schemas import make_schema
+from random_schemas import make_batch
 
 HERE = Path(__file__).parent / "typing"
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,14 +37,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path.write_text(text)
     for name in ("right.py", "wrong.py"):
         shutil.copy(HERE / name, made / name)
-    (made / "pyrightconfig.json").write_text(
+    configure_pyright(made)
+    return made
+
+
+def configure_pyright(folder: Path) -> None:
+    (folder / "pyrightconfig.json").write_text(
         json.dumps({
             "extraPaths": [str(ROOT)], "reportMissingModuleSource": False,
             "reportUnnecessaryComparison": True, "pythonVersion": "3.11",
             "typeCheckingMode": "standard",
         })
     )
-    return made
 
 
 def mypy(folder: Path, *files: str) -> tuple[int, str]:
@@ -106,22 +109,20 @@ def test_each_wrong_line_is_refused_and_no_other(folder: Path, check: Check) -> 
     assert complaints(output, "wrong.py") == wanted, output
 
 
-def test_stubs_of_random_schemas_are_right(tmp_path: Path, rng: random.Random) -> None:
-    names = []
-    for number in range(6):
-        path = tmp_path / f"s{number}.capnp"
-        path.write_text(make_schema(rng.random()))
-        try:
-            request = compile_files([path], src_prefixes=[tmp_path])
-        except CompileError:
-            continue
-        (text,) = emit_stubs(request).values()
-        names.append(f"s{number}_capnp.pyi")
-        (tmp_path / names[-1]).write_text(text)
-        compile(text, names[-1], "exec")
-    _, output = mypy(tmp_path, *names)
-    for name in names:
-        assert not complaints(output, name), output
+@CHECKERS
+def test_stubs_of_random_schemas_are_right(
+    tmp_path: Path, rng: random.Random, monkeypatch: pytest.MonkeyPatch, check: Check
+) -> None:
+    monkeypatch.setenv("CAPNP_IGNORE_ISSUE_344", "1")
+    schemas = make_batch(rng.random(), 8, tmp_path)
+    request = compile_files([tmp_path / name for name in schemas], src_prefixes=[tmp_path])
+    configure_pyright(tmp_path)
+    stubs = emit_stubs(request)
+    for name, text in stubs.items():
+        (tmp_path / f"{module_path(name)}.pyi").write_text(text)
+        compile(text, name, "exec")
+    _, output = check(tmp_path, *(f"{module_path(name)}.pyi" for name in stubs))
+    assert " error: " not in output, output
 
 
 def test_right_programs_run(folder: Path) -> None:
