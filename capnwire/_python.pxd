@@ -18,6 +18,7 @@ cdef extern from *:
     /* Turns the UnicodeDecodeError that is set into a Utf8Error. */
     static inline void capnwire_not_utf8(void) {
         PyObject *kind, *value, *trace, *module, *error = NULL;
+        if (!PyErr_ExceptionMatches(PyExc_UnicodeDecodeError)) return;
         PyErr_Fetch(&kind, &value, &trace);
         PyErr_NormalizeException(&kind, &value, &trace);
         module = PyImport_ImportModule("capnwire.errors");
