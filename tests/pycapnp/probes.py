@@ -3,6 +3,7 @@
 Prints JSON: for each probe its value, or the classes of its exception that programs catch.
 """
 
+import copy
 import json
 import os
 import pickle
@@ -294,6 +295,34 @@ probes = {
         kinds.Echo.schema.method_names, list(kinds.Echo.schema.methods),
         kinds.Echo.schema.methods["echo"].param_type.fieldnames,
     ],
+    "init by a quotient": lambda: len(Kinds.new_message().init("shorts", 7 / 2)),
+    "init too large": lambda: Kinds.new_message().init("shorts", 2**40),
+    "ordered dict": lambda: [
+        type(found).__name__ for found in (
+            full().to_dict(ordered=True), full().to_dict(ordered=True)["leaf"],
+            full().to_dict(ordered=True)["leaves"][0],
+        )
+    ],
+    "more than 64 bits": lambda: Kinds.new_message(i64=2**64),
+    "more than 64 bits in a list": lambda: Kinds.new_message(shorts=[-(2**70)]),
+    "bytes as text": lambda: Kinds.new_message(text=b"\xff", texts=[b"\xfe"]).to_bytes().hex(),
+    "bytes as text, read": lambda: Kinds.new_message(text=b"\xff").text,
+    "from_dict of a list": lambda: Kinds.new_message().from_dict([]),
+    "set_root": lambda: str(capnp._MallocMessageBuilder().set_root(Leaf.new_message(number=3))),
+    "no segments": lambda: capnp._MallocMessageBuilder().get_segments_for_output(),
+    "abstract builder": lambda: capnp.lib.capnp._MessageBuilder(),
+    "union member by name": lambda: [
+        Choice.Union.Leaf == "Leaf", Choice.Union.Leaf == "Words", Kinds.Choice.two == "two",
+    ],
+    "schemas again": lambda: [
+        kinds.Color.schema == kinds.Color.schema, kinds.Echo.schema == kinds.Echo.schema,
+        Leaf.schema is Leaf.schema,
+    ],
+    "orphaned text": lambda: (
+        lambda root: [root.disown("text").get(), root._has("text"), root.texts.disown(0).get()]
+    )((lambda root: (root.from_dict({"text": "t", "texts": ["u"]}), root)[1])(
+        capnp._MallocMessageBuilder().init_root(Kinds))),
+    "copied deeply": lambda: type(copy.deepcopy(message)).__name__,
     "versions": lambda: [capnp.__version__, capnp.version.LIBCAPNP_VERSION],
     "kj types": lambda: [
         capnp.KjException.Type.FAILED, capnp.KjException("x", type="DISCONNECTED").type,
@@ -387,7 +416,7 @@ def answer(probe):
     except Exception as error:
         kinds = (
             capnp.KjException, AttributeError, TypeError, IndexError, ValueError, OSError,
-            NotImplementedError,
+            NotImplementedError, OverflowError, UnicodeDecodeError,
         )
         found = [kind.__name__ for kind in kinds if isinstance(error, kind)]
         return {"raises": found or [type(error).__name__]}
