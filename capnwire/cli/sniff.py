@@ -62,8 +62,8 @@ def looks_binary(first: bytes) -> bool:
 
 def fits_type(first: bytes, kind: Any) -> bool:
     """Whether the root of a flat message may be a version of this type: no section shrinks."""
-    data = int.from_bytes(first[4:6], "little") - kind._info.data_words
-    pointers = int.from_bytes(first[6:8], "little") - kind._info.pointer_count
+    data: int = int.from_bytes(first[4:6], "little") - kind._info.data_words
+    pointers: int = int.from_bytes(first[6:8], "little") - kind._info.pointer_count
     return data * pointers >= 0
 
 
