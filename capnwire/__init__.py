@@ -29,11 +29,24 @@ if TYPE_CHECKING:  # the names of _LATE, and `types`
     from capnwire._fast import Struct, StructBuilder, StructReader
     from capnwire._info import EnumValue
     from capnwire._lists import ListBuilder, ListReader
+    from capnwire.aio.blocking import BlockingSession, connect_sync
+    from capnwire.aio.network import (
+        Listener,
+        connect,
+        memory_pair,
+        over_stdio,
+        over_streams,
+        serve,
+    )
+    from capnwire.aio.runtime import Reply
+    from capnwire.aio.session import Session
+    from capnwire.errors import LocalProtocolError, RemoteError, RemoteProtocolError, RpcError
     from capnwire.importer import add_import_hook, remove_import_hook
     from capnwire.loader import SchemaLoader, SchemaParser, load, load_text
     from capnwire.message import scalars as types
     from capnwire.message.builder import MessageBuilder
     from capnwire.message.types import list_of
+    from capnwire.service.client import Capability, local_object, set_stream_window
     from capnwire.wire.canonical import is_canonical
     from capnwire.wire.framing import FrameDecoder
     from capnwire.wire.packed import PackedDecoder, pack, unpack

@@ -20,6 +20,7 @@ _Read = TypeVar("_Read")
 _Results = TypeVar("_Results", covariant=True)
 _Params = TypeVar("_Params", covariant=True)
 _Pipeline = TypeVar("_Pipeline", covariant=True)
+_Client = TypeVar("_Client")
 
 Data: TypeAlias = bytes | bytearray | memoryview
 AnyPointer: TypeAlias = Any
@@ -149,6 +150,9 @@ AnyBindable: TypeAlias = Bindable[Any, Any, Any] | ListInfo
 class Capability:
     """A reference to an object in this or another vat."""
 
+    @overload
+    def cast_as(self, interface: type[InterfaceOf[_Client, Any, Any]]) -> _Client: ...
+    @overload
     def cast_as(self, interface: Any) -> Any:
         """The same capability seen as another interface; nothing is checked."""
 
@@ -191,6 +195,9 @@ class Context(Generic[_Params, _Results]):
 class AnyPipeline:
     """An AnyPointer in results that are not there yet."""
 
+    @overload
+    def cast_as(self, interface: type[InterfaceOf[_Client, Any, Any]]) -> _Client: ...
+    @overload
     def cast_as(self, interface: Any) -> Any: ...
     def as_struct(self, kind: Any) -> Any: ...
 

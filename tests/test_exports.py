@@ -1,10 +1,12 @@
 """The public names: `__all__` is true everywhere, and importing the package stays cheap."""
 
+import ast
 import importlib
 import pkgutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -45,6 +47,19 @@ def test_every_name_in_all_exists_and_stands_once(name: str) -> None:
 def test_the_package_names_what_it_exports() -> None:
     assert "load" in capnwire.__all__
     assert all(not name.startswith("_") or name == "__version__" for name in capnwire.__all__)
+
+
+def test_type_checkers_see_every_name_that_is_imported_late() -> None:
+    (block,) = (
+        statement for statement in ast.parse(Path(capnwire.__file__).read_text()).body
+        if isinstance(statement, ast.If) and ast.unparse(statement.test) == "TYPE_CHECKING"
+    )
+    seen = {
+        name.asname or name.name
+        for statement in block.body if isinstance(statement, ast.ImportFrom)
+        for name in statement.names
+    }
+    assert seen == {*capnwire._LATE, "types"}
 
 
 def test_every_error_of_messages_and_schemas_is_exported_from_the_package() -> None:

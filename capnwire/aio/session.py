@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from capnwire.aio.runtime import runtime_of
 from capnwire.rpc.connection import Connection
@@ -12,8 +12,12 @@ from capnwire.service.interface import Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TypeVar
 
     from capnwire.errors import RpcError
+    from capnwire.typed import InterfaceOf
+
+    Client = TypeVar("Client")
 
 __all__ = ["Session"]
 
@@ -52,6 +56,12 @@ class Session:
     def peer(self) -> Any:
         """The address of the other side, as the transport says it."""
         return self.connection.peer
+
+    @overload
+    def bootstrap(self, interface: type[InterfaceOf[Client, Any, Any]]) -> Client: ...
+
+    @overload
+    def bootstrap(self, interface: Any = None) -> Any: ...
 
     def bootstrap(self, interface: Any = None) -> Any:
         """The object that the other side offers to everybody, seen as `interface`; at once.

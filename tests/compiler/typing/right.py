@@ -198,6 +198,30 @@ class Plain(calc_capnp.Calculator.Server):
         return None
 
 
+async def serving() -> None:
+    async with (
+        capnwire.serve(Plain(), "tcp://127.0.0.1:0") as server,
+        capnwire.connect(server.addresses[0]) as session,
+    ):
+        assert_type(session, capnwire.Session)
+        try:
+            await connecting(session)
+        except capnwire.RemoteError as error:
+            assert_type(error.kind, str)
+        except capnwire.RpcError:
+            pass
+    with capnwire.connect_sync("unix:/run/calculator") as blocking:
+        blocking.bootstrap(calc_capnp.Calculator).add(1, 2)
+
+
+async def connecting(session: capnwire.Session) -> None:
+    calculator = session.bootstrap(calc_capnp.Calculator)
+    assert_type(calculator, calc_capnp.Calculator.Client)
+    assert_type(calculator.cast_as(calc_capnp.Base), calc_capnp.Base.Client)
+    assert_type(session.bootstrap(), Any)
+    await calling(calculator)
+
+
 async def calling(calculator: calc_capnp.Calculator.Client) -> None:
     results = await calculator.add(1, right=2)
     assert_type(results.sum, int)

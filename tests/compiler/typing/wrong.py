@@ -105,6 +105,11 @@ class Bad(calc_capnp.Calculator.Server):
         return 1
 
 
+async def connecting(session: capnwire.Session) -> None:
+    session.bootstrap(calc_capnp.Calculator).nothing()  # refused
+    session.bootstrap(calc_capnp.Calculator).cast_as(calc_capnp.Base).add(1, 2)  # refused
+
+
 async def calling(calculator: calc_capnp.Calculator.Client) -> None:
     await calculator.subtract(1, 2)  # refused
     await calculator.add("1", 2)  # refused
