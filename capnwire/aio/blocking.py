@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from concurrent.futures import CancelledError
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from capnwire._fast import Struct
 from capnwire.aio.network import connect
 from capnwire.aio.runtime import Reply
+from capnwire.errors import RemoteError
 from capnwire.service.client import BoundMethod, Capability, Pipeline
 
 if TYPE_CHECKING:
@@ -31,6 +34,7 @@ class BlockingSession:
         self._loop = asyncio.new_event_loop()
         self._timeout = timeout
         self._session: Session
+        self._waiting: set[Future[Any]] = set()
         self._thread = threading.Thread(
             target=self._run, name=f"capnwire session {url}", daemon=True
         )
@@ -43,26 +47,44 @@ class BlockingSession:
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        self._loop.run_forever()
-        for task in asyncio.all_tasks(self._loop):
-            task.cancel()
-        self._loop.run_until_complete(asyncio.sleep(0))
-        self._loop.close()
+        try:
+            self._loop.run_forever()
+        finally:  # also when a method raised SystemExit
+            if hasattr(self, "_session"):
+                self._session.close()
+            for task in asyncio.all_tasks(self._loop):
+                task.cancel()
+            self._loop.run_until_complete(asyncio.sleep(0))
+            self._loop.close()
+            for future in list(self._waiting):
+                future.cancel()
 
     def _stop(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
 
     def _wait(self, coroutine: Any, timeout: float | None = None) -> Any:
         if threading.current_thread() is self._thread:
             coroutine.close()
             raise RuntimeError("a blocking call from the session's own thread would never end")
-        future: Future[Any] = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            future: Future[Any] = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        except RuntimeError:
+            coroutine.close()
+            raise RemoteError("the session is closed", kind="DISCONNECTED") from None
+        self._waiting.add(future)
+        if self._loop.is_closed():
+            future.cancel()
         try:
             return future.result(timeout)
-        except BaseException:
+        except BaseException as error:
             future.cancel()
+            if isinstance(error, CancelledError) and self._loop.is_closed():
+                raise RemoteError("the session was closed", kind="DISCONNECTED") from None
             raise
+        finally:
+            self._waiting.discard(future)
 
     def _in_loop(self, function: Callable[[], Any]) -> Any:
         async def run() -> Any:
@@ -88,7 +110,8 @@ class BlockingSession:
     def close(self) -> None:
         """End the connection and the thread."""
         if self._thread.is_alive():
-            self._wait(self._session.__aexit__())
+            with suppress(RemoteError):  # its thread has ended by itself
+                self._wait(self._session.__aexit__())
             self._stop()
 
     def __enter__(self) -> BlockingSession:

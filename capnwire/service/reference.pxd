@@ -34,6 +34,8 @@ cdef class Runtime:
     cdef public uint64_t stream_window         # bytes in flight of streaming calls, by default
     cdef public uint64_t stream_window_limit   # what the window may become
     cdef public object clock                   # gives nanoseconds; None: windows are fixed
+    cdef uint32_t settling           # outcomes that are being settled, one within the other
+    cdef object unsettled            # deque of those that were too many for the stack
 
     cdef int later(self, object work) except -1
     cdef object new_reply(self, Outcome outcome, object method)

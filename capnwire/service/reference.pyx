@@ -28,6 +28,7 @@ cdef enum:
     NO_DEPTH_LIMIT = 0xFFFF
     SMALL_SEGMENT = 48           # words beyond the parameters that the first segment has room for
     LARGEST_GUESS = 8192
+    DEEPEST_SETTLING = 64        # outcomes settled one within the other
     LONGEST_WAIT = 100           # calls that wait for one another: looked through for a circle
 
 
@@ -43,6 +44,7 @@ cdef class Runtime:
 
     def __cinit__(self, *args, **options):
         self.ready = deque()
+        self.unsettled = deque()
         self.reply_options = {}
         self.stream_window, self.stream_window_limit = 0x10000, 0x400000
 
@@ -238,7 +240,7 @@ cdef int shared_settle(Outcome outcome, AnyPointerReader results, object error) 
     sinks, outcome.sinks = outcome.sinks, None
     if sinks is not None:
         for sink in sinks:
-            (<Outcome>sink).settle(results, error)
+            settle_within(outcome.runtime, <Outcome>sink, results, error)
     if outcome.reply is not None:
         outcome.tell()
     return 0
@@ -251,6 +253,27 @@ cdef int adopt(Arena arena, Runtime runtime) except -1:
         for found in table:
             if found is not None and (<Reference>found).runtime is None:
                 (<Reference>found).runtime = runtime
+    return 0
+
+
+cdef int settle_within(
+    Runtime runtime, Outcome outcome, AnyPointerReader results, object error
+) except -1:
+    """Settle an outcome because another was settled: a long chain of them takes no stack."""
+    cdef Outcome next
+    if runtime is None:
+        return outcome.settle(results, error)
+    if runtime.settling == DEEPEST_SETTLING:
+        runtime.unsettled.append((outcome, results, error))
+        return 0
+    runtime.settling += 1
+    try:
+        outcome.settle(results, error)
+        while runtime.settling == 1 and runtime.unsettled:
+            next, results, error = runtime.unsettled.popleft()
+            next.settle(results, error)
+    finally:
+        runtime.settling -= 1
     return 0
 
 
@@ -422,7 +445,7 @@ cdef class BrokenReference(Reference):
     """Every call on it fails alike."""
 
     cdef int call(self, Call call) except -1:
-        return call.outcome.settle(None, self.error)
+        return settle_within(call.runtime, call.outcome, None, self.error)
 
 
 cdef BrokenReference broken(object error):

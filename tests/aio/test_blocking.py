@@ -92,6 +92,35 @@ def test_a_call_from_the_session_s_own_thread_is_refused(url: str) -> None:
             calculator.apply(Asks(), 1)
 
 
+# The exit ends the session's thread, which is what is tested.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_callback_that_exits_ends_the_session_and_what_waits_for_it(url: str) -> None:
+    class Exits(SCHEMA.Operation.Server):
+        def run(self, value: int) -> int:
+            raise SystemExit(value)
+
+    with capnwire.connect_sync(url) as session:
+        calculator = session.bootstrap(SCHEMA.Calculator)
+        with pytest.raises(RemoteError) as caught:
+            calculator.apply(Exits(), 1)
+        assert caught.value.kind == "DISCONNECTED"
+        with pytest.raises(RemoteError, match="the session is closed"):
+            calculator.add(1, 2)
+        assert session.is_closed
+
+
+def test_a_closed_session_says_so(url: str) -> None:
+    session = capnwire.connect_sync(url)
+    calculator = session.bootstrap(SCHEMA.Calculator)
+    reply = calculator.add.start(1, 2)
+    session.close()
+    session.close()
+    for use in (session.bootstrap, reply.result, lambda: calculator.add(1, 2)):
+        with pytest.raises(RemoteError, match="the session is closed") as caught:
+            use()
+        assert caught.value.kind == "DISCONNECTED"
+
+
 def test_nobody_there_is_an_os_error() -> None:
     with pytest.raises(OSError):
         capnwire.connect_sync("tcp://127.0.0.1:1")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import random
+import threading
 import weakref
 from typing import Any
 
@@ -230,6 +231,35 @@ def test_calls_that_wait_behind_one_another_cost_no_stack() -> None:
     talker.end.connection.receive_eof()
     talker.hear()
     assert talker.end.is_empty()
+
+
+@pytest.mark.parametrize("end", ["unblock", "finish", "eof"])
+def test_calls_that_fail_one_after_the_other_cost_no_stack(end: str) -> None:
+    said = []
+
+    def converse() -> None:
+        talker = Talker()
+        talker.begin()
+        talker.say(call(0, 0, "block"))
+        for number in range(1, 5_000):
+            talker.end.feed(call(number, (number - 1, 0), "getCap"))
+        if end == "unblock":
+            said.extend(talker.say(call(5_000, 0, "unblock", mode=2)))
+        elif end == "finish":
+            said.extend(talker.say(finish(0)))
+        talker.end.connection.receive_eof()
+        talker.hear()
+        said.append(talker.end.is_empty())
+
+    before = threading.stack_size(256 * 1024)
+    thread = threading.Thread(target=converse)
+    thread.start()
+    threading.stack_size(before)
+    thread.join()
+    assert said.pop() is True
+    if end == "unblock":
+        assert len(said) == 5_001
+        assert sum(text.endswith("failed: gate broke") for text in said) == 5_000
 
 
 def test_a_flood_of_unfinished_questions_is_ended() -> None:
