@@ -216,6 +216,9 @@ class RemoteError(RpcError):
         details: "tuple[tuple[int, bytes], ...]" = (),
     ) -> None:
         super().__init__(text)
+        for id, data in details:
+            if not isinstance(id, int) or not isinstance(data, bytes) or id >> 64:
+                raise TypeError("`details` are pairs of a 64-bit id and bytes")
         self.kind, self.trace, self.details = kind, trace, details
 
     def again(self) -> "RemoteError":

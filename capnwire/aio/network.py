@@ -105,6 +105,8 @@ class Listener:
 
     async def _listen(self, kind: str, address: Any, ssl: Any) -> Listener:
         loop = asyncio.get_running_loop()
+        # What no session takes is refused here, not when the first client comes.
+        Session(self._implementation, **self._options).close()
         if kind == "unix":
             self._server = await loop.create_unix_server(self._protocol, address)
             self.addresses = [f"unix:{address}"]

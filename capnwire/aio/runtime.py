@@ -83,19 +83,23 @@ class LoopRuntime(Runtime):
 
     def wake(self) -> None:
         """Let `run_ready` run in the next turn."""
-        self.loop.call_soon(self.run_ready)
+        self.schedule(self.run_ready)
 
     def ring(self) -> None:
         """As `wake`, from any thread."""
         self.call(self.run_ready)
 
+    def schedule(self, function: Any) -> None:
+        """Call a function in the loop, from any thread."""
+        if threading.get_ident() == self.thread:
+            self.loop.call_soon(function)
+        else:
+            self.loop.call_soon_threadsafe(function)
+
     def call(self, function: Any) -> None:
-        """Call a function in the loop, from any thread; not at all when the loop is closed."""
+        """As `schedule`; not at all when the loop is closed."""
         try:
-            if threading.get_ident() == self.thread:
-                self.loop.call_soon(function)
-            else:
-                self.loop.call_soon_threadsafe(function)
+            self.schedule(function)
         except RuntimeError:
             pass
 

@@ -138,7 +138,7 @@ class Session:
 
     def wake(self) -> None:
         """There is output: write it at the end of this turn of the loop."""
-        self.loop.call_soon(self.flush)
+        self.runtime.schedule(self.flush)
 
     def ring(self) -> None:
         """As `wake`, from any thread."""

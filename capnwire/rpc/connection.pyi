@@ -104,6 +104,9 @@ class Connection:
     def exported(self, id: int) -> Reference | None:
         """The reference behind one of our exports, or None."""
 
+    def resume(self) -> None:
+        """Go on with what has come, after a method raised KeyboardInterrupt or SystemExit."""
+
     def note_dropped(self, weak: Any) -> None:
         """A reference is gone: called by its finaliser, in whatever thread that runs."""
 

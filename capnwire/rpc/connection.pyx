@@ -478,8 +478,16 @@ cdef class Connection:
             self.abort_with(f"message limit: {error}")
         except DecodeError as error:
             self.abort_with(f"a message cannot be read: {error}")
+        except BaseException:
+            self.runtime.later(self.resume)
+            raise
         finally:
             self.receiving = False
+
+    def resume(self):
+        """Go on with what has come, after a method raised KeyboardInterrupt or SystemExit."""
+        self.receive_data(b"")
+        self.owner.flush()
 
     def receive_eof(self):
         """The peer will send nothing more."""

@@ -131,7 +131,7 @@ cdef int write_exception(
     """An Exception at a pointer; what is no RemoteError is told by its text only."""
     cdef StructRef struct
     cdef ListRef items
-    cdef str kind = error.kind if isinstance(error, RemoteError) else "FAILED"
+    kind = error.kind if isinstance(error, RemoteError) else "FAILED"
     details = error.details if isinstance(error, RemoteError) else ()
     init_struct(arena, segment, place, 1, 3 if details else 2, &struct)
     store16(struct.data + EXCEPTION_TYPE, KINDS.index(kind) if kind in KINDS else 0)

@@ -21,6 +21,7 @@ from capnwire.service.reference cimport (
     NO_PIPELINING, ONLY_PIPELINE, PENDING, RETURN_CONTENT, RETURN_HEADER, Call, Promise,
     QueuedReference, Reference, Waiter, broken, content_of, innermost, new_header,
 )
+from capnwire.service.server cimport as_remote
 from capnwire.wire.arena cimport (
     Arena, BuilderArena, nesting_limit_of, new_builder_arena, open_framed,
 )
@@ -190,7 +191,7 @@ cdef int receive_bootstrap(Connection connection, StructRef* body) except -1:
             source = source(connection.peer)
         except Exception as error:
             connection.runtime.report(error, "the bootstrap factory failed")
-            source = broken(RemoteError(str(error) or type(error).__name__))
+            source = broken(as_remote(error))
     if source is None:
         source = broken(RemoteError(NO_BOOTSTRAP))
     arena = new_header(RETURN_HEADER, 0)

@@ -164,8 +164,11 @@ cdef class LocalReference(Reference):
             outcome.sinks.append(end)
         try:
             result = invoke(self.server, entry, context)
-        except Exception as error:
-            return outcome.settle(None, as_remote(error))
+        except BaseException as error:
+            outcome.settle(None, as_remote(error))
+            if isinstance(error, (KeyboardInterrupt, SystemExit)):
+                raise
+            return 0
         if entry.asynchronous or PyCoro_CheckExact(<PyObject*>result):
             context.spawn(result)
             return 0
@@ -191,7 +194,11 @@ cdef object as_remote(object error):
     if isinstance(error, RemoteError):
         return error
     kind = "UNIMPLEMENTED" if isinstance(error, NotImplementedError) else "FAILED"
-    made = RemoteError(str(error) or type(error).__name__, kind=kind)
+    try:
+        text = str(error)
+    except Exception:
+        text = ""
+    made = RemoteError(text or type(error).__name__, kind=kind)
     made.__cause__ = error
     return made
 
