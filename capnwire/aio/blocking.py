@@ -34,7 +34,9 @@ class BlockingSession:
         self._loop = asyncio.new_event_loop()
         self._timeout = timeout
         self._session: Session
-        self._waiting: set[Future[Any]] = set()
+        self._lock = threading.Lock()  # of `_ended`: nothing is given to the loop afterwards
+        self._ended = False
+        self._stopped = asyncio.Event()
         self._thread = threading.Thread(
             target=self._run, name=f"capnwire session {url}", daemon=True
         )
@@ -48,43 +50,47 @@ class BlockingSession:
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         try:
-            self._loop.run_forever()
+            self._loop.run_until_complete(self._stopped.wait())
         finally:  # also when a method raised SystemExit
-            if hasattr(self, "_session"):
-                self._session.close()
-            for task in asyncio.all_tasks(self._loop):
-                task.cancel()
-            self._loop.run_until_complete(asyncio.sleep(0))
+            with self._lock:
+                self._ended = True
+            self._loop.run_until_complete(self._end())
             self._loop.close()
-            for future in list(self._waiting):
-                future.cancel()
+
+    async def _end(self) -> None:
+        if hasattr(self, "_session"):
+            self._session.close()
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._session.wait_closed(), 1)
+        await asyncio.sleep(0)  # what was given to the loop before are tasks then
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=1)
+        await asyncio.sleep(0)
 
     def _stop(self) -> None:
         with suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._loop.call_soon_threadsafe(self._stopped.set)
         self._thread.join()
 
     def _wait(self, coroutine: Any, timeout: float | None = None) -> Any:
         if threading.current_thread() is self._thread:
             coroutine.close()
             raise RuntimeError("a blocking call from the session's own thread would never end")
-        try:
+        with self._lock:
+            if self._ended:
+                coroutine.close()
+                raise session_closed()
             future: Future[Any] = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-        except RuntimeError:
-            coroutine.close()
-            raise RemoteError("the session is closed", kind="DISCONNECTED") from None
-        self._waiting.add(future)
-        if self._loop.is_closed():
-            future.cancel()
         try:
             return future.result(timeout)
         except BaseException as error:
             future.cancel()
-            if isinstance(error, CancelledError) and self._loop.is_closed():
-                raise RemoteError("the session was closed", kind="DISCONNECTED") from None
+            if isinstance(error, CancelledError) and self._ended:
+                raise session_closed() from None
             raise
-        finally:
-            self._waiting.discard(future)
 
     def _in_loop(self, function: Callable[[], Any]) -> Any:
         async def run() -> Any:
@@ -129,6 +135,11 @@ class BlockingSession:
         if isinstance(value, Struct):
             return BlockingResults(self, value)
         return value
+
+
+def session_closed() -> RemoteError:
+    """What every use of a session that has ended fails with."""
+    return RemoteError("the session is closed", kind="DISCONNECTED")
 
 
 def _inner(value: Any) -> Any:

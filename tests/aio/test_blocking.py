@@ -113,6 +113,7 @@ def test_a_closed_session_says_so(url: str) -> None:
     session = capnwire.connect_sync(url)
     calculator = session.bootstrap(SCHEMA.Calculator)
     reply = calculator.add.start(1, 2)
+    assert reply.result().value == 3
     session.close()
     session.close()
     for use in (session.bootstrap, reply.result, lambda: calculator.add(1, 2)):
