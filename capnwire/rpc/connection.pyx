@@ -785,6 +785,10 @@ cdef class Connection:
             if entry.waits_for is not None:
                 entry.waits_for.forget(entry)
                 entry.waits_for = None
+        # Before the questions: a method that waits for one of them hears one thing only.
+        for answer in answers:
+            answer.cancel_now()
+            answer.results, answer.early = None, None
         for question in questions:
             question.registered = False
             question.settle(None, failure)
@@ -794,9 +798,6 @@ cdef class Connection:
                 promise.become(self.broken_here(failure), False)
         for embargo, _ in embargoes:
             (<QueuedReference>embargo).resolve(self.broken_here(failure))
-        for answer in answers:
-            answer.cancel_now()
-            answer.results, answer.early = None, None
         self.calls_in, self.words_in = 0, 0
         self.bootstrap_source = None
         self.woken = True
