@@ -57,6 +57,7 @@ cdef class Answer(Outcome):
     cdef bint release_results
     cdef Question tail               # its results are those of a question to the same peer
     cdef list result_exports
+    cdef uint64_t kept_words         # of results that stay here until Finish
     cdef dict early                  # promises that were given out before the Return
     cdef uint64_t words
 
@@ -144,7 +145,8 @@ cdef class Connection:
     cdef uint32_t export_limit
     cdef uint32_t import_limit
     cdef uint32_t calls_in
-    cdef uint64_t words_in
+    cdef uint64_t words_in           # of those calls, and of results that answers keep
+    cdef uint32_t loopbacks          # Disembargoes of the peer's that wait for a promise
     cdef uint64_t bytes_out          # written so far
     cdef uint64_t call_bytes         # of our calls, written or not
 
@@ -154,6 +156,7 @@ cdef class Connection:
     cdef Reference exported_as(self, Reference reference)
     cdef int register(self, Question question, uint8_t hints) except -1
     cdef int uncount(self, Answer answer) except -1
+    cdef int keep_results(self, Answer answer, uint64_t words) except -1
     cdef int remove_answer(self, Answer answer) except -1
     cdef int forget_question(self, Question question) except -1
     cdef int abort_with(self, str text) except -1

@@ -667,10 +667,19 @@ cdef class Connection:
                 self.owner.wake()
         return 0
 
+    cdef int keep_results(self, Answer answer, uint64_t words) except -1:
+        """An answer's results stay here until Finish: they count like a call in flight."""
+        if not answer.kept_words:
+            answer.kept_words = words
+            self.words_in += words
+        return 0
+
     cdef int remove_answer(self, Answer answer) except -1:
         """An answer's id is free."""
         if self.answers.get(answer.id) is answer:
             del self.answers[answer.id]
+            self.words_in -= answer.kept_words
+            answer.kept_words = 0
         answer.early = None
         answer.pipelined = None
         if answer.tail is not None:

@@ -160,10 +160,10 @@ cdef int receive_call(
         return answer.settle(None, RemoteError(
             f"call limit: {connection.call_limit} calls are in flight", kind="OVERLOADED"
         ))
-    if (connection.words_in + words) * 8 > connection.byte_limit and connection.calls_in:
+    if (connection.words_in + words) * 8 > connection.byte_limit and connection.words_in:
         return answer.settle(None, RemoteError(
-            f"byte limit: the calls in flight take {connection.byte_limit} bytes",
-            kind="OVERLOADED",
+            f"byte limit: calls in flight and results not finished take {connection.byte_limit} "
+            "bytes", kind="OVERLOADED",
         ))
     answer.words = words
     connection.calls_in += 1
@@ -350,6 +350,7 @@ cdef class Loopback(Waiter):
     cdef uint32_t id
 
     cdef int promise_resolved(self, Promise promise, Reference target) except -1:
+        self.connection.loopbacks -= 1
         if self.connection.error is not None:
             return 0
         try:
@@ -369,6 +370,9 @@ cdef int loop_back(Connection connection, Reference target, uint32_t id) except 
     if isinstance(end, AnswerReference) and (<AnswerReference>end).connection is connection:
         return send_disembargo(connection, end, 1, id)
     if isinstance(end, Promise):
+        if connection.loopbacks >= connection.call_limit:
+            raise protocol_error(f"call limit: {connection.loopbacks} Disembargoes wait")
+        connection.loopbacks += 1
         waiter = Loopback.__new__(Loopback)
         waiter.connection, waiter.target, waiter.id = connection, end, id
         return (<Promise>end).wait(waiter)

@@ -20,7 +20,7 @@ from capnwire.service.reference cimport (
     RETURN_HEADER, BrokenReference, Call, Outcome, Promise, Reference, broken, content_of,
     innermost, words_of,
 )
-from capnwire.wire.arena cimport BuilderArena, capabilities_of
+from capnwire.wire.arena cimport Arena, BuilderArena, capabilities_of
 from capnwire.wire.builder cimport init_struct
 from capnwire.wire.memory cimport store16, store32
 from capnwire.wire.reader cimport StructRef
@@ -180,6 +180,8 @@ cdef int send_return(Connection connection, Answer answer) except -1:
         connection.remove_answer(answer)
         return connection.output()
     if answer.redirected:
+        if answer.results is not None:
+            connection.keep_results(answer, words_held(answer.results.arena))
         return 0
     answer.returned = True
     if answer.error is not None:
@@ -214,8 +216,15 @@ cdef int send_return(Connection connection, Answer answer) except -1:
     if connection.due:
         send_due(connection)
     if not answer.is_bootstrap and not capabilities:
-        connection.remove_answer(answer)
-    return 0
+        return connection.remove_answer(answer)
+    return connection.keep_results(answer, words_of(arena))
+
+
+cdef uint64_t words_held(Arena arena):
+    """Words that results keep: of others' messages, the first segment is what counts."""
+    if isinstance(arena, BuilderArena):
+        return words_of(<BuilderArena>arena)
+    return arena.first.words
 
 
 cdef int return_exception(Connection connection, Answer answer) except -1:

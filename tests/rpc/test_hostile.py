@@ -277,6 +277,26 @@ def test_a_flood_of_bootstraps_is_ended() -> None:
     assert "call limit" in str(talker.end.ended)
 
 
+def test_results_that_are_never_finished_count_as_bytes_in_flight() -> None:
+    talker = Talker(byte_limit=1_000_000)
+    talker.begin()
+    for number in range(3):
+        talker.say(call(number, 0, "big", to="yourself", words=50_000))
+    said = talker.say(call(3, 0, "echo", n=1))
+    assert said[0].startswith("return 3 exception overloaded: byte limit")
+    talker.say(*map(finish, range(4)))
+    assert talker.say(call(3, 0, "echo", n=1)) == ["return 3 results n=1 no finish"]
+
+
+def test_a_flood_of_disembargoes_is_ended() -> None:
+    talker = Talker(call_limit=100)
+    talker.begin()
+    talker.say(call(0, 0, "block"))
+    for number in range(101):
+        talker.end.feed(disembargo((0, 0), "senderLoopback", number))
+    assert "call limit: 100 Disembargoes" in str(talker.end.ended)
+
+
 def test_a_transform_that_is_too_long_is_ended() -> None:
     talker = Talker()
     talker.begin()
