@@ -77,10 +77,12 @@ class SocketPipe(asyncio.BufferedProtocol):
     def resume_writing(self) -> None:
         """The peer takes output again."""
         self.paused = False
+        if self.transport.is_closing():
+            return
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None
-        if self.holding and not self.transport.is_closing():
+        if self.holding:
             self.holding = False
             self.transport.resume_reading()
 
@@ -111,8 +113,10 @@ class SocketPipe(asyncio.BufferedProtocol):
                 self.transport.pause_reading()
 
     def close(self) -> None:
-        """Close once everything is sent."""
+        """Close once everything is sent, or the peer takes none of it."""
         self.transport.close()
+        if self.timer is None and self.transport.get_write_buffer_size():
+            self.wait_for_peer()
 
     async def wait_closed(self) -> None:
         """Wait until all is closed."""
@@ -266,8 +270,11 @@ class StreamPipe:
         await asyncio.wait([self.task])
         wait = getattr(self.writer, "wait_closed", None)
         if wait is not None:
+            timeout = self.session.write_timeout
             try:
-                await wait()
+                await asyncio.wait_for(wait(), timeout)
+            except asyncio.TimeoutError:
+                self.writer.transport.abort()
             except OSError:
                 pass
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import socket
 import ssl
 import sys
 import tempfile
@@ -298,6 +299,44 @@ def test_a_peer_that_takes_no_output_is_given_up() -> None:
             served = await first_session(server)
             assert "taken no output" in str(await served.on_disconnect())
             writer.transport.abort()
+
+    run(main())
+
+
+def filled(session: Any) -> None:
+    """Answer until some bytes stay here, too few for the transport to say so."""
+    transport = session._pipe.transport
+    while not transport.get_write_buffer_size():
+        transport.write(bytes(1000))
+    assert not session._pipe.paused
+
+
+def test_closing_ends_although_the_peer_takes_none_of_the_last_bytes() -> None:
+    async def main() -> None:
+        server = await capnwire.serve(Calculator(), "tcp://127.0.0.1:0", write_timeout=0.05)
+        with socket.create_connection(server.addresses[0].removeprefix("tcp://").split(":")):
+            filled(await first_session(server))
+            await server.close()
+
+    run(main())
+
+
+def test_closing_streams_ends_although_the_peer_takes_none_of_the_last_bytes() -> None:
+    async def main() -> None:
+        served: asyncio.Queue[Any] = asyncio.Queue()
+
+        def accept(reader: Any, writer: Any) -> None:
+            session = capnwire.over_streams(reader, writer, Calculator(), write_timeout=0.05)
+            while not writer.transport.get_write_buffer_size():
+                writer.write(bytes(1000))
+            served.put_nowait(session)
+
+        listener = await asyncio.start_server(accept, "127.0.0.1", 0)
+        with socket.create_connection(listener.sockets[0].getsockname()[:2]):
+            session = await served.get()
+            session.close()
+            await session.wait_closed()
+        listener.close()
 
     run(main())
 
