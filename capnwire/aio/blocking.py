@@ -106,7 +106,7 @@ class BlockingSession:
     @property
     def is_closed(self) -> bool:
         """Whether the connection has ended."""
-        return self._session.is_closed
+        return self._ended or self._session.is_closed
 
     def bootstrap(self, interface: Any = None) -> BlockingCapability:
         """The object that the other side offers to everybody, seen as `interface`."""
