@@ -681,7 +681,13 @@ cdef class Connection:
             self.words_in -= answer.kept_words
             answer.kept_words = 0
         answer.early = None
-        answer.pipelined = None
+        if answer.pipelined is not None:
+            # Results that were sent elsewhere may still be to come, and calls wait for them.
+            answer.pipelined = {
+                path: promise for path, promise in answer.pipelined.items()
+                if isinstance(promise, QueuedReference)
+                and (<QueuedReference>promise).maker is answer
+            } if answer.state == PENDING else None
         if answer.tail is not None:
             answer.tail.tail_ended = True
             answer.tail.maybe_finish()

@@ -232,6 +232,19 @@ def test_a_cancelled_call_whose_results_are_one_of_our_own_answers_is_finished(
         assert not any(net[name].ends[other].tables().values())
 
 
+def test_calls_on_results_that_a_cancelled_call_has_sent_elsewhere_are_made() -> None:
+    """B passes the call back to a, whose own question, cancelled, takes the results at once."""
+    net = Network(["ab"])
+    waiting = net["a"].to("b").same(net["a"].new()).pipeline.cap.block()
+    reply = waiting.pipeline.cap.echo(5)
+    waiting.cancel()
+    net.settle()
+    net["a"].state.open(0)
+    net.settle()
+    assert reply.result().n == 5
+    assert net["a"].state.notes == [5]
+
+
 def test_objects_that_never_left_their_vat_are_called_in_its_loop() -> None:
     """Given as parameters and as results of calls that no connection has seen."""
     net = Network(["ab"])
