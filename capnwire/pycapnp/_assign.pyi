@@ -3,10 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-from capnwire.errors import EncodeError
+from capnwire.errors import EncodeError, KjException
 
 class UnknownEnumerant(EncodeError, AttributeError):
     """An enum has no value of this name: pycapnp raises the one or the other."""
+
+class UnknownMember(KjException, AttributeError):
+    """A key names no field: pycapnp raises the one or the other."""
 
 class OutOfRange(EncodeError, OverflowError):
     """An integer has more than 64 bits: pycapnp raises OverflowError then."""

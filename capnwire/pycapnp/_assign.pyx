@@ -56,6 +56,10 @@ class UnknownEnumerant(EncodeError, AttributeError):
     """An enum has no value of this name: pycapnp raises the one or the other."""
 
 
+class UnknownMember(KjException, AttributeError):
+    """A key names no field: pycapnp raises the one or the other."""
+
+
 class OutOfRange(EncodeError, OverflowError):
     """An integer has more than 64 bits: pycapnp raises OverflowError then."""
 
@@ -373,7 +377,7 @@ cdef int assign_dict(
     """Set fields from a mapping, in its order; the key `which` is passed over.
 
     Raises:
-        KjException: a key names no field.
+        UnknownMember: a key names no field.
     """
     cdef uint32_t guess = 0
     if info.reader_type == NULL:
@@ -386,7 +390,7 @@ cdef int assign_dict(
                     continue
                 index = info.by_name.get(key)
                 if index is None:
-                    raise KjException(
+                    raise UnknownMember(
                         f"struct has no such member; name = {key}, struct = {info.name}"
                     )
                 guess = <uint32_t>index

@@ -202,7 +202,7 @@ class _StructModule(_Module):
             field.name[:1].upper() + field.name[1:]
             for field in self._info.node.body.fields or () if field.type is None
         ]
-        return [*super()._names(), *groups, *self._info.by_name]
+        return [*super()._names(), *groups]
 
     # The rest runs once a message.
 
