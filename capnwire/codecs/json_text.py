@@ -88,8 +88,14 @@ def _refuse_constant(name: str) -> float:
     raise DecodeError(f"{name} is no JSON")
 
 
+def _integer(digits: str) -> float:
+    """An int, but for `-0`, as which the tool writes a negative zero."""
+    return -0.0 if digits == "-0" else int(digits)
+
+
 _decoder = json.JSONDecoder(
-    object_pairs_hook=JsonObject, parse_constant=_refuse_constant, strict=False,
+    object_pairs_hook=JsonObject, parse_int=_integer, parse_constant=_refuse_constant,
+    strict=False,
 )
 
 

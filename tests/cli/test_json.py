@@ -62,6 +62,13 @@ def test_null_is_no_value(compared: Callable[..., None], name: str) -> None:
     compared(PLAIN, b'{"%s":null}' % name.encode())
 
 
+@pytest.mark.parametrize("number", [b"-0", b"-0.0", b"0", b"-0e0"])
+def test_a_zero_keeps_its_sign(compared: Callable[..., None], number: bytes) -> None:
+    schema = "struct S { a @0 :Float32; b @1 :Float64; i @2 :Int8; u @3 :UInt64; v @4 :Json.Value;}"
+    for name in (b"a", b"b", b"i", b"u", b"v"):
+        compared(schema, b'{"%s":%s}' % (name, number))
+
+
 T = " struct T { x @0 :Text; y @1 :Int8; }"
 ANNOTATED = {
     "struct S { a @0 :Text $Json.flatten(); }": [b"{}"],
