@@ -15,10 +15,8 @@ from capnwire.schema.model import (
     NO_DISCRIMINANT,
     PRIMITIVE_BITS,
     Brand,
-    ConstBody,
     EnumBody,
     Field,
-    FileBody,
     InterfaceBody,
     Node,
     StructBody,
@@ -305,18 +303,6 @@ def segment_of(value: Value) -> bytes | None:
     return pointer.to_bytes(8, "little") + raw + b"\0" * (-len(raw) % 8)
 
 
-def const_type(node: Node) -> Type:
-    """The type of a constant node."""
-    if not isinstance(node.body, ConstBody):
-        raise SchemaError(f"{node.display_name} is no constant")
-    return node.body.type
-
-
-def is_file(node: Node) -> bool:
-    """Whether a node stands for a whole file."""
-    return isinstance(node.body, FileBody)
-
-
 schema_source: Callable[[], Request] | None = None
 """Set by the loader: gives the nodes of the bundled schema.capnp."""
 
@@ -327,9 +313,10 @@ _others: list[Registry] = []
 
 
 def registry_for(nodes: list[Node], *, are_checked: bool = False) -> Registry:
-    """The default registry with these nodes, or a new one when they contradict what is there."""
-    if DEFAULT.accept(nodes, are_checked=are_checked):
-        return DEFAULT
+    """The first registry whose nodes these do not contradict, with them; a new one if need be."""
+    for known in (DEFAULT, *_others):
+        if known.accept(nodes, are_checked=are_checked):
+            return known
     registry = Registry()
     registry.add(nodes, are_checked=are_checked)
     _others.append(registry)

@@ -227,3 +227,12 @@ def test_the_import_hook_works_while_it_is_there(
             del sys.modules[name]
     with pytest.raises(ImportError):
         import hooked_two_capnp
+
+
+def test_a_contradicting_schema_gives_the_same_types_each_time() -> None:
+    texts = [f"@0xb4d29c3c8e1f7a56; struct A {{ a @0 :{kind}; }}" for kind in ("Int8", "Text")]
+    first, second = ([capnwire.load_text(text).A for _ in range(3)] for text in texts)
+    assert len(set(first)) == len(set(second)) == 1
+    assert first[0] is not second[0]
+    assert capnwire.load_text(texts[0]).A is first[0]
+    assert second[0].new_message(a="t").a == "t"
