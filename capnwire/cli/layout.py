@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from struct import unpack
 from typing import Any
 
+from capnwire.message.text import format_float
 from capnwire.schema.model import NO_DISCRIMINANT, PRIMITIVE_BITS, Field, StructBody
 from capnwire.schema.registry import Registry
 
@@ -227,7 +228,7 @@ class Walk:
             return "true" if bits else "false"
         if kind in ("float32", "float64"):
             value = unpack("<f" if size == 32 else "<d", bits.to_bytes(size // 8, "little"))[0]
-            return f"{value:g}"
+            return format_float(value, single=size == 32)
         if kind == "enum" and self.registry is not None:
             body: Any = self.registry.node(key[1]).body
             names = [entry.name for entry in body.enumerants]

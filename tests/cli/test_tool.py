@@ -614,6 +614,16 @@ def test_gen_writes_stubs_of_bundled_schemas_that_are_used(
 # --- inspect ------------------------------------------------------------------------------------
 
 
+def test_inspect_shows_floats_with_all_their_digits(folder: Path) -> None:
+    schema = "@0xd0a1bd1c26ed2e6b; struct F { a @0 :Float64; b @1 :Float32; l @2 :List(Float64); }"
+    (folder / "f.capnp").write_text(schema)
+    text = b"(a = 1234567.891, b = 16777216, l = [1e300, 0.1, 16777217])"
+    (folder / "f").write_bytes(ours("convert", "text:binary", "f.capnp", "F", input=text).out)
+    shown = ours("inspect", "f", "f.capnp", "F").out.decode()
+    for part in ("a = 1234567.891", "b = 16777216", "1e300, 0.1, 16777217"):
+        assert part in shown
+
+
 def test_inspect_shows_names_places_and_sizes(folder: Path) -> None:
     text = b'(name = "hello", age = 3, l = [(age = 1), ()], un = (u2 = (name = "y")))'
     (folder / "m").write_bytes(ours("convert", "text:binary", "t.capnp", "P", input=text).out)
