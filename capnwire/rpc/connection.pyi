@@ -59,10 +59,6 @@ class Connection:
         """What to write now, as a list of buffers."""
 
     @property
-    def bytes_to_send(self) -> int:
-        """How much there is to write."""
-
-    @property
     def bytes_answered(self) -> int:
         """How much there was to write so far, without our own calls: what the peer has caused."""
 
@@ -94,10 +90,6 @@ class Connection:
     def is_idle(self) -> bool:
         """Whether no call of either side is under way."""
 
-    @property
-    def calls_running(self) -> int:
-        """Calls of the peer that have not been answered."""
-
     def tables(self) -> dict[str, Any]:
         """The ids in use: questions, answers, exports and imports with their counts, embargoes."""
 
@@ -112,9 +104,6 @@ class Connection:
 
     def too_many_exports(self) -> None:
         """The peer holds more than the limit allows."""
-
-    def exported_reference(self, reference: Reference) -> Reference | None:
-        """For an exported promise: what its export stands for by now."""
 
 @final
 class Question(Outcome):

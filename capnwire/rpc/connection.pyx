@@ -502,11 +502,6 @@ cdef class Connection:
         return self.outbox.take()
 
     @property
-    def bytes_to_send(self):
-        """How much there is to write."""
-        return self.outbox.waiting
-
-    @property
     def bytes_answered(self):
         """How much there was to write so far, without our own calls: what the peer has caused."""
         return self.bytes_out + self.outbox.waiting - self.call_bytes
@@ -555,11 +550,6 @@ cdef class Connection:
     def is_idle(self):
         """Whether no call of either side is under way."""
         return not self.calls_in and not self.questions.count and not self.high_questions
-
-    @property
-    def calls_running(self):
-        """Calls of the peer that have not been answered."""
-        return self.calls_in
 
     def tables(self):
         """The ids in use: questions, answers, exports and imports with their counts, embargoes."""
@@ -727,10 +717,6 @@ cdef class Connection:
     def too_many_exports(self):
         """The peer holds more than the limit allows."""
         self.abort_with(f"export limit: more than {self.export_limit} capabilities are exported")
-
-    def exported_reference(self, Reference reference):
-        """For an exported promise: what its export stands for by now."""
-        return self.exported_as(reference)
 
     cdef Reference exported_as(self, Reference reference):
         cdef Export entry = self.exports_by.get(reference)

@@ -114,9 +114,6 @@ def new_promise(
 def broken_reference(error: BaseException) -> Reference:
     """A reference on which every call fails with `error`."""
 
-def innermost_of(reference: Reference) -> Reference:
-    """What a reference has become by now."""
-
 def cancel_outcome(outcome: Outcome) -> None:
     """Tell the callee that nobody wants the results any more."""
 

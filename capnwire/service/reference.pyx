@@ -555,11 +555,6 @@ def broken_reference(error):
     return broken(error)
 
 
-def innermost_of(Reference reference):
-    """What a reference has become by now."""
-    return innermost(reference)
-
-
 def cancel_outcome(Outcome outcome):
     """Tell the callee that nobody wants the results any more."""
     outcome.cancel()

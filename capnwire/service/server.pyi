@@ -23,8 +23,6 @@ class ServerMethod:
     ) -> None: ...
     @property
     def method(self) -> Method: ...
-    @property
-    def is_asynchronous(self) -> bool: ...
 
 class ReplyBase:
     """The ancestor of what callers get, by which a returned, unawaited reply is recognised."""
@@ -83,9 +81,6 @@ class Context:
 
 def reference_to(server: Any, runtime: Runtime | None = None) -> Reference:
     """The reference to an instance of a server class, which is to run where `runtime` says."""
-
-def server_of(reference: Reference) -> Any:
-    """The object behind a reference, when it is one of this process, else None."""
 
 __pyx_capi__: dict[str, object]
 __test__: dict[str, str]

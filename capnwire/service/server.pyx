@@ -58,10 +58,6 @@ cdef class ServerMethod:
         if len(positional) >= MOST_ARGUMENTS:
             self.positional, self.keywords = (), tuple((name, name) for name in positional)
 
-    @property
-    def is_asynchronous(self):
-        return self.asynchronous
-
 
 cdef class ReplyBase:
     """The ancestor of what callers get, by which a returned, unawaited reply is recognised."""
@@ -389,10 +385,3 @@ def reference_to(server, Runtime runtime=None):
     if reference.runtime is None:
         reference.runtime = runtime
     return reference
-
-
-def server_of(Reference reference):
-    """The object behind a reference, when it is one of this process, else None."""
-    if isinstance(reference, LocalReference):
-        return (<LocalReference>reference).server
-    return None
