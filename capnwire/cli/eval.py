@@ -98,4 +98,5 @@ def text_of_value(value: Any, key: tuple[Any, ...], *, short: bool) -> str:
     return scalar_text(value, _NUMBERS.get(kind, -1))
 
 
-_NUMBERS = {"void": 0, "float32": 10, "float64": 11, "enum": 12}
+# A Float32 that stands alone has all the digits of its Float64, as in the reference.
+_NUMBERS = {"void": 0, "float32": 11, "float64": 11, "enum": 12}

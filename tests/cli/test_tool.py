@@ -43,6 +43,8 @@ const ll :List(List(UInt8)) = [[1, 2], [3]];
 const t :Text = "hey";
 const en :E = two;
 const fl :Float64 = 1e100;
+const narrow :Float32 = 0.1;
+const narrows :List(Float32) = [0.1, -0.0, nan];
 const bits :Data = 0x"00 ff";
 """
 
@@ -112,7 +114,8 @@ def test_errors_are_those_of_the_reference(folder: Path, capnp_tool: str, line: 
 
 
 @pytest.mark.parametrize("name", [
-    "c", "n", "ll", "t", "en", "fl", "bits", "ll[0]", "ll[0][1]", "c.name", "c.l[0].name", "c.l[1]",
+    "c", "n", "ll", "t", "en", "fl", "narrow", "narrows", "narrows[0]", "narrows[2]", "bits",
+    "ll[0]", "ll[0][1]", "c.name", "c.l[0].name", "c.l[1]",
     "P.name", "P.def", "P.age", "P.g.x", "P.g", "P.un", "P.wide", "P.l", "P.p", "c.un", "c.un.u1",
     "c.any", "c.g", "c.p", "c.p.name", "c.d", "c.a", "G.t",
 ])
