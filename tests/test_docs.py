@@ -33,7 +33,9 @@ def test_the_examples_of_a_page_run(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("person.capnp").write_text((blocks(path, "capnp") or [schema_text()])[0])
+    loaded = re.search(r'load\("(\w+\.capnp)"\)', path.read_text())
+    name = loaded[1] if loaded else "person.capnp"
+    Path(name).write_text((blocks(path, "capnp") or [schema_text()])[0])
     names: dict[str, object] = {"__name__": "example"}
     for number, text in enumerate(blocks(path, "python"), 1):
         exec(compile(text, f"{path.name}, example {number}", "exec"), names)
