@@ -146,3 +146,25 @@ def test_pickles_go_both_ways(writer: str, reader: str) -> None:
     pytest.importorskip("capnp")
     expected = [("_DynamicStructReader", "kept", [1, 2])] * 2
     assert python(reader + READ, python(writer + WRITE)) == str(expected)
+
+
+WRITE_OLD = f"""
+import sys, pickle, capnp
+from capnp.lib.pickle_helper import _struct_reducer
+capnp.remove_import_hook()
+kinds = capnp.load({str(DATA)!r})
+
+class Old:
+    def __reduce__(self):
+        data = kinds.Kinds.new_message(text="kept", shorts=[1, 2]).to_bytes()
+        return _struct_reducer, (kinds.Kinds.schema.node.id, data)
+
+sys.stdout.write(pickle.dumps([Old()]).hex())
+"""
+
+
+@pytest.mark.parametrize("writer", ["", INSTALLED])
+def test_pickles_of_old_versions_are_read(writer: str) -> None:
+    pytest.importorskip("capnp")
+    expected = [("_DynamicStructReader", "kept", [1, 2])]
+    assert python(INSTALLED + READ, python(writer + WRITE_OLD)) == str(expected)
