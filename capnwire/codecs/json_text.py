@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 
 from capnwire.errors import CapnwireError, DecodeError
+from capnwire.message.splitter import Splitter
 
 __all__ = ["MAX_DEPTH", "JsonObject", "JsonSplitter", "Writer", "Written", "decoded", "parse_json"]
 
@@ -130,32 +130,14 @@ _JSON_OUTSIDE = re.compile(rb"[^ \t\n\r]")
 _JSON_STRING = re.compile(rb'(?:[^"\\]|\\.)*', re.DOTALL)
 
 
-class JsonSplitter:
+class JsonSplitter(Splitter):
     """Cuts bytes that arrive in pieces into texts of one JSON object each.
-
-    `feed()` bytes, then iterate; `finish()` at the end.  Keeps no more than the object that is not
-    whole yet.
 
     Raises:
         DecodeError: something stands between objects, or the text ends inside one.
     """
 
-    def __init__(self) -> None:
-        self._data = bytearray()
-        self._at = self._depth = 0
-        self._in_string = self._ended = False
-
-    def feed(self, data: bytes) -> None:
-        """Take bytes."""
-        self._data += data
-
-    def finish(self) -> None:
-        """Say that no bytes follow."""
-        self._ended = True
-
-    def __iter__(self) -> Iterator[bytes]:
-        while (text := self.next_text()) is not None:
-            yield text
+    _nested, _outside = _JSON_MARK, _JSON_OUTSIDE
 
     def next_text(self) -> bytes | None:
         """The next whole object, or None while bytes of it are missing."""
@@ -169,31 +151,19 @@ class JsonSplitter:
                     self._incomplete()
                     return None
                 self._at, self._in_string = self._at + 1, False
-            match = (_JSON_MARK if self._depth else _JSON_OUTSIDE).search(data, self._at)
-            if match is None:
-                self._at = len(data)
-                if not self._depth:
-                    self._drop(self._at)
-                self._incomplete()
+            start = self._next_mark()
+            if start is None:
                 return None
-            start = match.start()
             mark = data[start]
             if self._depth and mark == 0x22:
                 self._at, self._in_string = start + 1, True
             elif mark == 0x7B or (self._depth and mark == 0x5B):
-                if not self._depth:
-                    self._drop(start)
-                    start = 0
-                self._depth += 1
-                self._at = start + 1
+                self._enter(start)
                 if self._depth > MAX_DEPTH:
                     raise DecodeError(f"the JSON is nested more than {MAX_DEPTH} deep")
             elif self._depth and mark in b"}]":
-                self._depth -= 1
-                self._at = start + 1
-                if not self._depth:
-                    text = bytes(data[: self._at])
-                    self._drop(self._at)
+                text = self._leave(start)
+                if text is not None:
                     return text
             else:
                 found = bytes(data[start : start + 20]).decode("utf-8", "replace")
@@ -202,7 +172,3 @@ class JsonSplitter:
     def _incomplete(self) -> None:
         if self._ended and self._data:
             raise DecodeError("the JSON ends in the middle of an object")
-
-    def _drop(self, count: int) -> None:
-        del self._data[:count]
-        self._at = 0

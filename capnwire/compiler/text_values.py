@@ -7,7 +7,6 @@ one another; `TextSplitter` finds where each ends as bytes arrive.  Spec: tool.m
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from capnwire._any import new_any_root
@@ -18,6 +17,7 @@ from capnwire.compiler.opened import parse_expression
 from capnwire.compiler.syntax import Expression, Name, Source
 from capnwire.compiler.values import FAILED, Evaluator, ValueSource, _Failed
 from capnwire.errors import CapnwireError, CompileError
+from capnwire.message.splitter import Splitter
 from capnwire.schema.model import Binding, Brand, BrandScope, Node, Type
 from capnwire.schema.registry import Registry
 
@@ -139,34 +139,14 @@ _STRING = re.compile(rb'(?:[^"\\\n]|\\.)*', re.DOTALL)
 MAX_DEPTH = 64
 
 
-class TextSplitter:
+class TextSplitter(Splitter):
     """Cuts bytes that arrive in pieces into texts of one value each.
-
-    `feed()` bytes, then iterate; `finish()` at the end.  Keeps no more than the value that is not
-    whole yet.
 
     Raises:
         CompileError: something stands between values, or the text ends inside one.
     """
 
-    def __init__(self) -> None:
-        self._data = bytearray()
-        self._at = 0          # looked at so far
-        self._depth = 0
-        self._in_string = False
-        self._ended = False
-
-    def feed(self, data: bytes) -> None:
-        """Take bytes."""
-        self._data += data
-
-    def finish(self) -> None:
-        """Say that no bytes follow."""
-        self._ended = True
-
-    def __iter__(self) -> Iterator[bytes]:
-        while (text := self.next_text()) is not None:
-            yield text
+    _nested, _outside = _NESTED, _OUTSIDE
 
     def next_text(self) -> bytes | None:
         """The next whole text, or None while bytes of it are missing."""
@@ -182,14 +162,9 @@ class TextSplitter:
                 if data[end] != 0x22:
                     raise _problem(bytes(data), "Parse error.", end)
                 self._at, self._in_string = end + 1, False
-            match = (_NESTED if self._depth else _OUTSIDE).search(data, self._at)
-            if match is None:
-                self._at = len(data)
-                if not self._depth:
-                    self._drop(len(data))
-                self._incomplete()
+            start = self._next_mark()
+            if start is None:
                 return None
-            start = match.start()
             mark = data[start]
             if mark == 0x23 or (mark == 0x60 and self._depth):
                 self._at = start
@@ -203,19 +178,12 @@ class TextSplitter:
             elif mark == 0x22 and self._depth:
                 self._at, self._in_string = start + 1, True
             elif mark in b"([" and (self._depth or mark == 0x28):
-                if not self._depth:
-                    self._drop(start)
-                    start = 0
-                self._depth += 1
-                self._at = start + 1
+                self._enter(start)
                 if self._depth > MAX_DEPTH:
                     raise _problem(bytes(data), TOO_DEEP, start)
             elif mark in b")]" and self._depth:
-                self._depth -= 1
-                self._at = start + 1
-                if not self._depth:
-                    text = bytes(data[: self._at])
-                    self._drop(self._at)
+                text = self._leave(start)
+                if text is not None:
                     return text
             else:
                 raise _problem(bytes(data), NO_VALUE, start)
@@ -223,10 +191,6 @@ class TextSplitter:
     def _incomplete(self) -> None:
         if self._ended and self._data:
             raise _problem(bytes(self._data), ENDS_EARLY, len(self._data))
-
-    def _drop(self, count: int) -> None:
-        del self._data[:count]
-        self._at = 0
 
 
 def _problem(text: bytes, said: str, at: int = 0) -> CompileError:
