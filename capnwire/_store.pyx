@@ -514,7 +514,6 @@ cdef int merge_dict(
     cdef PyObject* key
     cdef PyObject* value
     cdef uint32_t guess = 0
-    cdef Field* field
     while PyDict_Next(mapping, &at, &key, &value):
         # Held, as finding (a str's subclass has its own hash) and storing may run code that takes
         # them out of the dict.
@@ -522,12 +521,8 @@ cdef int merge_dict(
         if guess >= info.count or info.fields[guess].name != key:
             name = <object>key
             guess = find_field(info, name).index
-        field = &info.fields[guess]
+        store(arena, struct.segment, struct.data, struct.bits, &info.fields[guess], value)
         guess += 1
-        if field.kind <= ENUM and not field.flags & IS_UNION_MEMBER:
-            store_scalar(struct.data, field, value)
-        else:
-            store(arena, struct.segment, struct.data, struct.bits, field, value)
     return 0
 
 
