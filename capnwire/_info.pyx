@@ -484,9 +484,7 @@ cdef int make_face_types(StructInfo info, Face face) except -1:
         made = named_type(
             base.__name__, base.__module__, (base,), face_slot_table(info, face, building)
         )
-        made._info = info
-        capnwire_own_method(made, "which")
-        capnwire_freeze(made)
+        seal(made, info)
         if building:
             info.Builder = made
         else:
@@ -509,9 +507,7 @@ cdef int make_types(StructInfo info, str qualname, str module) except -1:
         getset = slot_table(info, base is builder_base, base)
         # Descriptors point into the table for as long as the type lives, so it is never freed.
         made = named_type(f"{qualname}.{label}", module, (info.type, base), getset)
-        made._info = info
-        capnwire_own_method(made, "which")
-        capnwire_freeze(made)
+        seal(made, info)
         if base is reader_base:
             info.Reader = made
         else:
@@ -519,6 +515,14 @@ cdef int make_types(StructInfo info, str qualname, str module) except -1:
     info.type.Reader, info.type.Builder = info.Reader, info.Builder
     info.builder_type = <PyObject*>info.Builder
     info.reader_type = <PyObject*>info.Reader
+    return 0
+
+
+cdef int seal(object type, StructInfo info) except -1:
+    """What readers' and builders' types have in common; nothing of it can be changed afterwards."""
+    type._info = info
+    capnwire_own_method(type, "which")
+    capnwire_freeze(type)
     return 0
 
 
