@@ -14,13 +14,13 @@ from capnwire._info cimport (
     BOOL, DATA, ENUM, GROUP, INTERFACE, LIST, STRUCT, TEXT, EnumValue, Field, ListInfo,
     StructInfo, complete,
 )
-from capnwire._load cimport load_scalar, load_text
+from capnwire._load cimport load_discriminant, load_scalar, load_text
 from capnwire._python cimport *
 from capnwire.wire.arena cimport (
     ARENA_STRICT, UNLIMITED, Arena, BuilderArena, Segment, check_open,
 )
 from capnwire.wire.copy cimport count_traversal, message_words
-from capnwire.wire.memory cimport load16, load64
+from capnwire.wire.memory cimport load64
 from capnwire.wire.reader cimport (
     BlobRef, ListRef, StructRef, read_blob, read_list, read_struct,
 )
@@ -259,7 +259,7 @@ cdef dict struct_to_dict(StructInfo info, Arena arena, StructRef* struct, Walk* 
         too_much_shared(arena, walk)
     walk.level += 1
     if info.member_count:
-        discriminant = active_member(info, struct.data, struct.bits)
+        discriminant = load_discriminant(struct.data, struct.bits, info.discriminant_offset)
         if discriminant < info.member_count:
             field = info.members[discriminant]
             PyDict_SetItem(result, field.name, field_to_object(field, arena, struct, walk))
@@ -280,13 +280,6 @@ cdef inline bint is_null(Field* field, StructRef* struct) noexcept:
     return field.offset >= struct.pointers or load64(
         struct.data + (struct.bits >> 3) + <size_t>field.offset * 8
     ) == 0
-
-
-cdef inline uint32_t active_member(StructInfo info, const uint8_t* data, uint32_t bits) noexcept:
-    """The discriminant of a struct's union."""
-    if info.discriminant_offset + 16 <= bits:
-        return load16(data + (info.discriminant_offset >> 3))
-    return 0
 
 
 cdef object enum_to_object(Field* field, const uint8_t* data, uint32_t bits):

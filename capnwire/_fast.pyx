@@ -28,7 +28,9 @@ from capnwire._message cimport (
     arena_bytes, arena_of_root, arena_segments, copy_of_group, first_words, root_builder,
     root_reader,
 )
-from capnwire._load cimport is_set, load_discriminant, load_scalar, load_text
+from capnwire._load cimport (
+    is_set, load_discriminant, load_discriminant_ahead, load_scalar, load_text,
+)
 from capnwire._python cimport *
 from capnwire._store cimport (
     activate, is_mapping, merge, new_blob, new_list, store, writable_list,
@@ -41,7 +43,6 @@ from capnwire.wire.arena cimport (
 from capnwire.wire.builder cimport adopt, erase, init_struct
 from capnwire.wire.canonical cimport structs_equal
 from capnwire.wire.copy cimport canonical_struct, copy_struct, total_size
-from capnwire.wire.memory cimport load16
 from capnwire.wire.packed cimport pack_arena
 from capnwire.wire.reader cimport ListRef, StructRef
 
@@ -126,9 +127,7 @@ cdef object get_reader_field(Struct self, Field* field):
 
 
 cdef inline int check_member(Struct self, Field* field) except -1:
-    cdef uint32_t active = 0
-    if field.discriminant_offset + 16 <= self.bits:
-        active = load16(self.data + (field.discriminant_offset >> 3))
+    cdef uint32_t active = load_discriminant(self.data, self.bits, field.discriminant_offset)
     if active != field.discriminant:
         raise wrong_member(field, active)
     return 0
@@ -229,7 +228,7 @@ cdef class Struct:
             complete(info)
         if self.arena.first.base == NULL:
             closed_error()
-        active = load_discriminant(self.arena, self.data, self.bits, info.discriminant_offset)
+        active = load_discriminant_ahead(self.arena, self.data, self.bits, info.discriminant_offset)
         if active >= info.member_count:
             raise unknown_union(info, active)
         return info.member_names[active]

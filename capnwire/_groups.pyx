@@ -13,6 +13,7 @@ from capnwire._info cimport (
     BOOL, ENUM, FLOAT32, GROUP, INT8, INT16, INT32, UINT8, UINT16, UINT32, VOID, Field, StructInfo,
     complete,
 )
+from capnwire._load cimport load_discriminant
 from capnwire._python cimport *
 from capnwire._store cimport activate, is_mapping, merge, same_struct, wrong_type
 from capnwire.wire.arena cimport Arena, BuilderArena, Segment, new_builder_arena
@@ -144,11 +145,10 @@ cdef int copy_fields(
     StructInfo info, BuilderArena arena, StructRef* target, Arena source_arena, StructRef* source
 ) except -1:
     """Copy the fields of a group, in the order of `to_dict`; an unknown discriminant as it is."""
-    cdef uint32_t i, active = 0
+    cdef uint32_t i, active
     if info.reader_type == NULL:
         complete(info)
-    if info.discriminant_offset + 16 <= source.bits:
-        active = load16(source.data + (info.discriminant_offset >> 3))
+    active = load_discriminant(source.data, source.bits, info.discriminant_offset)
     if info.member_count:
         if active < info.member_count:
             copy_slot(info.members[active], arena, target, source_arena, source)

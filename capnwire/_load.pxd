@@ -22,26 +22,31 @@ cdef inline object enum_value(EnumInfo info, uint32_t raw):
 
 
 cdef inline uint32_t load_discriminant(
-    Arena arena, const uint8_t* data, uint32_t bits, uint32_t offset
+    const uint8_t* data, uint32_t bits, uint32_t offset
 ) noexcept:
     """The discriminant at a bit offset of a struct's data; 0 beyond it."""
-    # In a log the next message's union lies behind this one's end, its segment table and root.
+    return load16(data + (offset >> 3)) if offset + 16 <= bits else 0
+
+
+cdef inline uint32_t load_discriminant_ahead(
+    Arena arena, const uint8_t* data, uint32_t bits, uint32_t offset
+) noexcept:
+    """As `load_discriminant`; asks for that of the next message of a log."""
+    # Its union lies behind this one's end, its segment table and root.
     prefetch(
         <size_t>arena.first.base + <size_t>arena.first.words * 8 + 16 + (offset >> 3)
     )
-    return load16(data + (offset >> 3)) if offset + 16 <= bits else 0
+    return load_discriminant(data, bits, offset)
 
 
 cdef inline bint is_set(
     Field* field, const uint8_t* data, uint32_t bits, uint32_t pointers
 ) noexcept:
     """Whether a pointer is not null; of the other fields, whether a member of a union is active."""
-    cdef uint32_t active = 0
-    if field.flags & IS_UNION_MEMBER:
-        if field.discriminant_offset + 16 <= bits:
-            active = load16(data + (field.discriminant_offset >> 3))
-        if active != field.discriminant:
-            return False
+    if field.flags & IS_UNION_MEMBER and (
+        load_discriminant(data, bits, field.discriminant_offset) != field.discriminant
+    ):
+        return False
     if field.kind <= ENUM or field.kind == GROUP:
         return True
     return field.offset < pointers and load64(

@@ -24,7 +24,7 @@ from capnwire._info cimport (
 from capnwire._lists cimport (
     List, ListBuilder, ListReader, check_list, element_of, make_list,
 )
-from capnwire._load cimport is_set, load_discriminant, load_scalar, load_text
+from capnwire._load cimport is_set, load_discriminant_ahead, load_scalar, load_text
 from capnwire._message cimport (
     MESSAGE_ARGUMENTS, MULTIPLE_ARGUMENTS, OPEN_ARGUMENTS, PyCFunction_New, PyMethodDef,
     arena_bytes, arena_segments, begin_message, bind_open, describe, messages_in, root_reader,
@@ -171,7 +171,7 @@ cdef object which_of(Struct self):
     cdef uint32_t active
     if self.arena.first.base == NULL:
         closed_error()
-    active = load_discriminant(self.arena, self.data, self.bits, info.discriminant_offset)
+    active = load_discriminant_ahead(self.arena, self.data, self.bits, info.discriminant_offset)
     if active >= info.member_count:
         raise KjException("Attempted to call which on a non-union type")
     return <object>PyTuple_GET_ITEM(<PyObject*>info.face_data, active)
