@@ -1,5 +1,6 @@
 """Capabilities and calls without a connection: references, promises, calls and their outcomes."""
 
+cimport cython
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 from capnwire._any cimport AnyPointerReader
@@ -56,6 +57,10 @@ cdef class Call:
     cdef readonly Runtime runtime
 
 
+# Outcomes and references hold one another in chains whose length a peer decides: the trashcan
+# lets the end of such a chain cost no stack.  The definition in the .pyx needs it too: what stands
+# here is seen by the modules that derive from these.
+@cython.trashcan(True)
 cdef class Outcome:
     """What a call gives, once it is known; calls on capabilities in it can be made before."""
 
@@ -84,6 +89,7 @@ cdef class Outcome:
     cdef object peer(self)
 
 
+@cython.trashcan(True)
 cdef class Reference:
     """A capability as calls see it."""
 

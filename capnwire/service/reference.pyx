@@ -125,6 +125,7 @@ cdef class Call:
 # ---------------------------------------------------------------- outcomes
 
 @cython.freelist(64)
+@cython.trashcan(True)
 cdef class Outcome:
     """The results of a call once they are known."""
 
@@ -304,6 +305,7 @@ cdef object fresh_error(object error):
 
 # ---------------------------------------------------------------- references
 
+@cython.trashcan(True)
 cdef class Reference:
     """A capability as calls see it."""
 
