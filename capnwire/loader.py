@@ -171,12 +171,11 @@ class SchemaLoader:
 
 
 def _schema_capnp() -> Request:
-    import capnwire.std
     from capnwire.compiler.cache import compile_cached
+    from capnwire.compiler.files import BUNDLED_DIRECTORY
 
-    directory = os.path.abspath(next(iter(capnwire.std.__path__)))
-    path = os.path.join(directory, "capnp", "schema.capnp")
-    return compile_cached(path, src_prefixes=(directory,))[0]
+    path = os.path.join(BUNDLED_DIRECTORY, "capnp", "schema.capnp")
+    return compile_cached(path, src_prefixes=(BUNDLED_DIRECTORY,))[0]
 
 
 registries.schema_source = _schema_capnp

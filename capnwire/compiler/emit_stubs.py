@@ -14,8 +14,8 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import capnwire.std
 from capnwire._fast import StructBuilder, StructReader
+from capnwire.compiler.files import BUNDLED_DIRECTORY
 from capnwire.schema.model import (
     NO_DISCRIMINANT,
     AnnotationBody,
@@ -97,13 +97,13 @@ BUNDLED = "capnwire_std"
 
 
 def _bundled_path(display_name: str) -> str:
-    return os.path.join(next(iter(capnwire.std.__path__)), display_name)
+    return os.path.join(BUNDLED_DIRECTORY, display_name)
 
 
 def _compile_bundled(display_name: str) -> Request:
     from capnwire.compiler.driver import compile_files
 
-    return compile_files([_bundled_path(display_name)], src_prefixes=capnwire.std.__path__)
+    return compile_files([_bundled_path(display_name)], src_prefixes=(BUNDLED_DIRECTORY,))
 
 
 Key = tuple[Any, ...]  # as in the registry: (kind, …)
