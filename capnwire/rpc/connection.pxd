@@ -59,6 +59,7 @@ cdef class Answer(Outcome):
     cdef list result_exports
     cdef uint64_t kept_words         # of results that stay here until Finish
     cdef dict early                  # promises that were given out before the Return
+    cdef uint32_t places             # of the results, named by the peer before the Return
     cdef uint64_t words
 
     cdef Reference capability(self, bytes path)
@@ -146,6 +147,7 @@ cdef class Connection:
     cdef uint32_t import_limit
     cdef uint32_t calls_in
     cdef uint64_t words_in           # of those calls, and of results that answers keep
+    cdef uint32_t places             # of answers that the peer calls before they are known
     cdef uint32_t loopbacks          # Disembargoes of the peer's that wait for a promise
     cdef uint64_t bytes_out          # written so far
     cdef uint64_t call_bytes         # of our calls, written or not
@@ -156,6 +158,7 @@ cdef class Connection:
     cdef Reference exported_as(self, Reference reference)
     cdef int register(self, Question question, uint8_t hints) except -1
     cdef int uncount(self, Answer answer) except -1
+    cdef int count_place(self, Answer answer) except -1
     cdef int keep_results(self, Answer answer, uint64_t words) except -1
     cdef int remove_answer(self, Answer answer) except -1
     cdef int forget_question(self, Question question) except -1

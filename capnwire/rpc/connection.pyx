@@ -231,6 +231,8 @@ cdef class Answer(Outcome):
                 return broken(RemoteError("a transform on a bootstrap answer leads nowhere"))
             path = b""
         if self.state != RETURNED:
+            if self.pipelined is None or path not in self.pipelined:
+                self.connection.count_place(self)
             return self.pipeline(path)
         strict = capability_at(self.results, path)
         if isinstance(strict, Promise) and not isinstance(strict, RemotePromise):
@@ -287,6 +289,9 @@ cdef class Answer(Outcome):
 
     cdef int cancel(self) except -1:
         return self.cancel_now()
+
+    cdef int call_unqueued(self) except -1:
+        return self.runtime.later(self.cancel_later) if self.finished else 0
 
     cdef object peer(self):
         return self.connection.peer
@@ -664,12 +669,21 @@ cdef class Connection:
             self.words_in += words
         return 0
 
+    cdef int count_place(self, Answer answer) except -1:
+        """One place more of an answer that the peer names before it is known."""
+        answer.places += 1
+        self.places += 1
+        if self.places + self.exports.count > self.export_limit:
+            self.runtime.later(self.too_many_exports)
+        return 0
+
     cdef int remove_answer(self, Answer answer) except -1:
         """An answer's id is free."""
         if self.answers.get(answer.id) is answer:
             del self.answers[answer.id]
             self.words_in -= answer.kept_words
-            answer.kept_words = 0
+            self.places -= answer.places
+            answer.kept_words = answer.places = 0
         answer.early = None
         if answer.pipelined is not None:
             # Results that were sent elsewhere may still be to come, and calls wait for them.
@@ -691,7 +705,7 @@ cdef class Connection:
         if entry is not None:
             entry.count += 1
             return entry
-        if self.exports.count >= self.export_limit:
+        if self.places + self.exports.count >= self.export_limit:
             self.runtime.later(self.too_many_exports)
         entry = Export.__new__(Export)
         entry.connection, entry.reference, entry.count = self, reference, 1
@@ -716,7 +730,9 @@ cdef class Connection:
 
     def too_many_exports(self):
         """The peer holds more than the limit allows."""
-        self.abort_with(f"export limit: more than {self.export_limit} capabilities are exported")
+        self.abort_with(
+            f"export limit: more than {self.export_limit} capabilities are exported or pipelined"
+        )
 
     cdef Reference exported_as(self, Reference reference):
         cdef Export entry = self.exports_by.get(reference)

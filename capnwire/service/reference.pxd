@@ -75,7 +75,7 @@ cdef class Outcome:
     cdef object method               # its Method, to type the results
     cdef dict pipelined              # path -> Reference, or None
     cdef object task                 # what runs: has cancel(), or None
-    cdef QueuedReference waits_in    # where its call waits
+    cdef Reference waits_in          # where its call waits, in a queue
     cdef Runtime runtime
 
     cdef int settle(self, AnyPointerReader results, object error) except -1
@@ -86,6 +86,7 @@ cdef class Outcome:
     cdef Reference pipeline(self, bytes path)
     cdef int cancel(self) except -1
     cdef int source_unwanted(self, Outcome sink) except -1
+    cdef int call_unqueued(self) except -1
     cdef object peer(self)
 
 
@@ -98,6 +99,7 @@ cdef class Reference:
     cdef object flow                 # the state of streaming calls, or None
 
     cdef int call(self, Call call) except -1
+    cdef int unqueue(self, Outcome outcome) except -1
     cdef Outcome new_outcome(self)
 
 
@@ -123,7 +125,7 @@ cdef class Promise(Reference):
 cdef class QueuedReference(Promise):
     """A promise of this process: calls wait in it."""
 
-    cdef list queue
+    cdef dict queue                  # outcome -> the call that waits
     cdef Outcome maker               # whose results it is in, while it is not resolved
     cdef bint embargoed              # waits for a Disembargo to come back
 

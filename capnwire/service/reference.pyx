@@ -217,6 +217,10 @@ cdef class Outcome:
             self.cancel()
         return 0
 
+    cdef int call_unqueued(self) except -1:
+        """The last call that waited for a capability of the results is not wanted any more."""
+        return 0
+
     cdef object peer(self):
         """Who called, when it came over a connection."""
         return None
@@ -230,6 +234,9 @@ cdef int shared_settle(Outcome outcome, AnyPointerReader results, object error) 
     outcome.results, outcome.error = results, error
     outcome.state = RETURNED if error is None else FAILED
     outcome.source = outcome.task = None
+    waits_in, outcome.waits_in = outcome.waits_in, None
+    if waits_in is not None:
+        (<Reference>waits_in).unqueue(outcome)
     pipelined, outcome.pipelined = outcome.pipelined, None
     if pipelined is not None:
         for path, promise in pipelined.items():
@@ -313,6 +320,10 @@ cdef class Reference:
         """Take a call and settle its outcome some time later."""
         raise NotImplementedError
 
+    cdef int unqueue(self, Outcome outcome) except -1:
+        """The call of `outcome`, which waits here, is not to be made any more."""
+        return 0
+
     cdef Outcome new_outcome(self):
         """The outcome that suits a call made here best."""
         cdef Outcome outcome = Outcome.__new__(Outcome)
@@ -393,23 +404,30 @@ cdef class QueuedReference(Promise):
         if waits_for(self, call.outcome):
             return call.outcome.settle(None, RemoteError("a call waits for its own results"))
         if self.queue is None:
-            self.queue = []
+            self.queue = {}
         call.from_wire = False
         call.outcome.waits_in = self
-        self.queue.append(call)
+        self.queue[call.outcome] = call
+        return 0
+
+    cdef int unqueue(self, Outcome outcome) except -1:
+        if self.queue is not None:
+            self.queue.pop(outcome, None)
+        if not self.queue and self.maker is not None:
+            return self.maker.call_unqueued()
         return 0
 
     cdef int finish_resolve(self) except -1:
         """Forward what waited, in order, before anybody hears of the target."""
-        cdef list queue
+        cdef dict queue
         cdef Reference target
         queue, self.queue = self.queue, None
         self.maker = None
         if queue is not None:
-            for call in queue:
-                (<Call>call).outcome.waits_in = None
-                if (<Call>call).outcome.cancelled and (<Call>call).outcome.state != PENDING:
+            for outcome, call in queue.items():
+                if (<Outcome>outcome).state != PENDING:
                     continue
+                (<Outcome>outcome).waits_in = None
                 target = innermost(self.target)
                 target.call(<Call>call)
         return Promise.finish_resolve(self)
@@ -422,9 +440,9 @@ cdef bint waits_for(QueuedReference promise, Outcome outcome):
         maker = promise.maker
         if maker is outcome:
             return True
-        if maker is None or maker.waits_in is None:
+        if maker is None or not isinstance(maker.waits_in, QueuedReference):
             return False
-        promise = maker.waits_in
+        promise = <QueuedReference>maker.waits_in
     return False
 
 

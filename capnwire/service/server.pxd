@@ -21,7 +21,7 @@ cdef class LocalReference(Reference):
     cdef dict table                  # interface id -> tuple of ServerMethod or None by method id
     cdef uint64_t last_interface
     cdef tuple last_methods
-    cdef object queue                # deque of calls that wait their turn
+    cdef object queue                # outcome -> the call that waits its turn
     cdef bint scheduled
     cdef int unstarted               # coroutines that have not reached their first line
     cdef Outcome streaming           # the streaming call that runs: all others wait for it

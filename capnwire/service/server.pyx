@@ -21,7 +21,7 @@ from capnwire.wire.memory cimport load64
 from capnwire.wire.reader cimport StructRef, read_struct
 from capnwire.wire.units cimport word_t
 
-from collections import deque
+from collections import OrderedDict
 from weakref import ref as weak_reference
 
 from capnwire.errors import LocalProtocolError, RemoteError
@@ -97,9 +97,14 @@ cdef class LocalReference(Reference):
                 return self.deliver(call, entry)
         call.from_wire = False
         if self.queue is None:
-            self.queue = deque()
-        self.queue.append(call)
+            self.queue = OrderedDict()
+        call.outcome.waits_in = self
+        self.queue[call.outcome] = call
         return self.schedule(call)
+
+    cdef int unqueue(self, Outcome outcome) except -1:
+        self.queue.pop(outcome, None)
+        return 0
 
     cdef int schedule(self, Call call) except -1:
         if self.scheduled or self.streaming is not None:
@@ -127,14 +132,12 @@ cdef class LocalReference(Reference):
         cdef ServerMethod entry
         self.scheduled = False
         while self.queue and self.streaming is None and not self.scheduled:
-            call = self.queue[0]
-            if call.outcome.state != PENDING:
-                self.queue.popleft()
-                continue
+            call = next(iter(self.queue.values()))
             entry = self.find(call)
             if not self.may_start(entry):
                 break
-            self.queue.popleft()
+            del self.queue[call.outcome]
+            call.outcome.waits_in = None
             self.deliver(call, entry)
 
     cdef int deliver(self, Call call, ServerMethod entry) except -1:

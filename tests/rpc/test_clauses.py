@@ -249,6 +249,16 @@ def test_waiting_pipelined_calls_keep_a_finished_question_running(talker: Talker
     assert talker.end.tables()["answers"] == []
 
 
+def test_a_finished_question_ends_with_the_last_call_that_waits_for_it(talker: Talker) -> None:
+    talker.say(call(0, 0, "blockThenCap"), call(1, (0, 0), "echo"), call(2, (0, 0), "echo"))
+    assert talker.say(finish(0)) == []
+    assert talker.say(finish(1)) == ["return 1 canceled"]
+    assert talker.state.notes == [1000]
+    assert talker.say(finish(2)) == ["return 2 canceled", "return 0 canceled"]
+    assert talker.state.notes == [1000, 9999], "the method got its cancellation"
+    assert talker.end.tables()["answers"] == []
+
+
 @pytest.mark.parametrize("workaround", [False, True])
 def test_a_capability_that_was_passed_on_keeps_its_finished_question_running(
     talker: Talker, workaround: bool

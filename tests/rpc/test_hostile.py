@@ -335,6 +335,54 @@ def test_a_transform_that_is_too_long_is_ended() -> None:
     assert "too long" in said[-1]
 
 
+@pytest.mark.parametrize("place", ["pending answer", "streaming object"])
+def test_cancelled_calls_that_wait_are_forgotten(place: str) -> None:
+    talker = Talker()
+    talker.begin()
+    target: Any = 0
+    if place == "pending answer":
+        talker.say(call(0, 0, "block"))
+        target = (0, 0)
+    else:
+        talker.say(call(0, 0, "push", n=77))
+    gc.collect()
+    before = count_calls()
+    for _ in range(100):
+        assert talker.say(call(1, target, "echo")) == []
+        assert talker.say(finish(1)) == ["return 1 canceled"]
+    gc.collect()
+    assert count_calls() == before
+
+
+def count_calls() -> int:
+    return sum(type(found).__name__ == "Call" for found in gc.get_objects())
+
+
+@pytest.mark.parametrize("cleared", [False, True])
+def test_places_of_pending_answers_count_as_exports(cleared: bool) -> None:
+    talker = Talker(export_limit=100)
+    talker.begin()
+    for _ in range(3):
+        talker.say(call(0, 0, "block"))
+        for place in range(90):
+            talker.say(call(1, (0, place), "echo"))
+            talker.say(finish(1))
+            talker.say(call(1, (0, place), "echo"))
+            talker.say(finish(1))
+        assert talker.end.ended is None
+        if cleared:
+            talker.say(finish(0))
+        else:
+            talker.say(call(2, 0, "unblock", mode=0))
+            talker.say(finish(2))
+            talker.say(finish(0))
+    talker.say(call(0, 0, "block"))
+    for place in range(100):
+        talker.say(call(1, (0, place), "echo"))
+        talker.say(finish(1))
+    assert "export limit: more than 100" in str(talker.end.ended)
+
+
 def test_an_import_mentioned_without_end_keeps_its_count() -> None:
     talker = Talker()
     talker.begin()
