@@ -243,11 +243,13 @@ cdef class Answer(Outcome):
         if early is None:
             return strict
         early = innermost(early)
+        if isinstance(early, SwitchedReference):
+            return early
         if isinstance(early, QueuedReference) and (<QueuedReference>early).embargoed:
             # Calls that went before wait here for a Disembargo; later ones must not pass them.
             switch = StrictSwitch.__new__(StrictSwitch)
-            switch.promise = QueuedReference.__new__(QueuedReference)
-            switch.promise.runtime, switch.promise.embargoed = self.runtime, True
+            switch.promise = SwitchedReference.__new__(SwitchedReference)
+            switch.promise.runtime = self.runtime
             switch.target = strict
             (<Promise>early).wait(switch)
             self.early[path] = switch.promise
@@ -303,10 +305,15 @@ cdef bint is_awaited(object reply):
 
 
 @cython.final
+cdef class SwitchedReference(QueuedReference):
+    """A place of an answer whose earlier calls wait for an embargo: later ones wait here."""
+
+
+@cython.final
 cdef class StrictSwitch(Waiter):
     """Lets calls through to `target` once the embargo before them is lifted."""
 
-    cdef QueuedReference promise
+    cdef SwitchedReference promise
     cdef Reference target
 
     cdef int promise_resolved(self, Promise promise, Reference target) except -1:

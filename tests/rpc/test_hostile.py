@@ -292,6 +292,27 @@ def test_calls_that_fail_one_after_the_other_cost_no_stack(end: str) -> None:
         assert sum(text.endswith("failed: gate broke") for text in said) == 5_000
 
 
+def test_calls_behind_an_embargo_of_an_answer_cost_no_stack() -> None:
+    numbers = range(10, 5_010)
+    said = []
+
+    def converse() -> None:
+        talker = Talker()
+        talker.begin()
+        talker.say(call(0, 0, "hold", [("senderPromise", 5)], cap=pointer(0)), finish(0))
+        talker.say(call(0, 0, "block"), call(1, (0, 0), "echo", n=1), call(2, 0, "unblock", mode=1))
+        assert talker.say(resolve(5, "receiverHosted", 0)) == [
+            "disembargo imported 5 senderLoopback 0"]
+        for number in numbers:
+            assert talker.say(call(number, (0, 0), "echo", n=number)) == []
+        said.extend(talker.say(disembargo(0, "receiverLoopback", 0)))
+        talker.end.connection.receive_eof()
+
+    on_a_small_stack(converse)
+    calls = [text.split(" to ")[0] for text in said if text.startswith("call")]
+    assert calls == [f"call {i} on imported 5 echo n={n}" for i, n in enumerate(numbers, 1)]
+
+
 def test_a_flood_of_unfinished_questions_is_ended() -> None:
     talker = Talker(call_limit=100)
     talker.begin()
