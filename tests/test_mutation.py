@@ -182,7 +182,7 @@ def test_changed_code_generator_requests_are_loaded_or_refused(rng: random.Rando
     for _ in range(MUTANTS // 20 or 400):
         mutant = mutants.changed(request, rng)
         faulthandler.dump_traceback_later(60, exit=True, file=sys.__stderr__)
-        started = time.perf_counter()
+        started = time.process_time()
         try:
             use_all(capnwire.SchemaParser().load(mutant))
             loaded += 1
@@ -190,7 +190,7 @@ def test_changed_code_generator_requests_are_loaded_or_refused(rng: random.Rando
             pass
         finally:
             faulthandler.cancel_dump_traceback_later()
-        assert time.perf_counter() - started < mutants.SECONDS
+        assert time.process_time() - started < mutants.SECONDS
     assert loaded
 
 

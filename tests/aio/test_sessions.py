@@ -278,8 +278,10 @@ def test_a_call_cancelled_at_once_does_not_start_or_is_cancelled() -> None:
 def test_a_timeout_cancels_the_call() -> None:
     async def main() -> None:
         held = Held()
+        reply = held.calculator.wait()
+        await held.served.started.wait()
         with pytest.raises(asyncio.TimeoutError):
-            await asyncio.wait_for(held.calculator.wait(), 0.01)
+            await asyncio.wait_for(reply, 0.01)
         await held.served.cancelled.wait()
 
     run(main())
@@ -316,7 +318,6 @@ def test_capabilities_dropped_in_another_thread_are_released() -> None:
         thread = threading.Thread(target=box.clear)
         thread.start()
         thread.join()
-        await asyncio.sleep(0.01)
         await held.at_rest()
         assert len(held.tables()[0]["exports"]) == 1
 

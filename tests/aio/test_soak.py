@@ -66,20 +66,31 @@ def resident_bytes() -> int:
 
 
 class Flat:
-    """Compares memory with what it was when warm."""
+    """What memory is now, to be compared with what it was when warm."""
 
     def __init__(self) -> None:
-        self.blocks, self.resident, self.files = self._measure()
-
-    def check(self) -> None:
-        blocks, resident, files = self._measure()
-        assert blocks - self.blocks < BLOCKS
-        assert resident - self.resident < RESIDENT_BYTES
-        assert files == self.files
-
-    def _measure(self) -> tuple[int, int, int]:
         gc.collect()
-        return sys.getallocatedblocks(), resident_bytes(), len(os.listdir("/proc/self/fd"))
+        self.blocks, self.resident = sys.getallocatedblocks(), resident_bytes()
+        self.files = len(os.listdir("/proc/self/fd"))
+
+    def as_before(self, before: Flat) -> None:
+        assert self.blocks - before.blocks < BLOCKS
+        assert self.resident - before.resident < RESIDENT_BYTES
+        assert self.files == before.files
+
+
+async def with_nobody(listener: Any) -> Flat:
+    """Memory once nothing is left of the clients that are gone."""
+    while listener._sessions:
+        await asyncio.sleep(0)
+    return Flat()
+
+
+async def at_ease(session: Any, server: Any) -> Flat:
+    """Memory once nothing is left of what was done last."""
+    while rest(session) != {"imports": {0: 1}}:
+        await server.echoInt(0)
+    return Flat()
 
 
 async def plain(server: Any, alive: Level) -> int:
@@ -161,11 +172,9 @@ def test_many_calls_leave_memory_flat(kind: str, tmp_path: Path, rng: random.Ran
             async with capnwire.connect(listener.addresses[0]) as session:
                 server = session.bootstrap(peer.Peer)
                 await do_calls(server, CALLS // 5, rng)
-                flat = Flat()
+                before = await at_ease(session, server)
                 await do_calls(server, CALLS, rng)
-                flat.check()
-                while rest(session) != {"imports": {0: 1}}:  # of what was done last
-                    await server.echoInt(0)
+                (await at_ease(session, server)).as_before(before)
 
     asyncio.run(main())
 
@@ -187,9 +196,9 @@ def test_many_connections_leave_memory_flat(kind: str, tmp_path: Path) -> None:
     async def main() -> None:
         async with served(kind, tmp_path) as listener:
             await connect_times(listener.addresses[0], CONNECTIONS // 5)
-            flat = Flat()
+            before = await with_nobody(listener)
             await connect_times(listener.addresses[0], CONNECTIONS)
-            flat.check()
+            (await with_nobody(listener)).as_before(before)
 
     asyncio.run(main())
 
@@ -209,8 +218,8 @@ def test_many_clients_at_once_are_all_served(tmp_path: Path, rng: random.Random)
     async def main() -> None:
         async with served("tcp", tmp_path) as listener:
             await clients(listener.addresses[0], CLIENTS_S / 5)
-            flat = Flat()
+            before = await with_nobody(listener)
             await clients(listener.addresses[0], CLIENTS_S)
-            flat.check()
+            (await with_nobody(listener)).as_before(before)
 
     asyncio.run(main())

@@ -7,7 +7,6 @@ and the connection, leaves nothing behind and disturbs no other connection.
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import random
 import traceback
@@ -21,7 +20,7 @@ import capnwire
 from capnwire.aio.runtime import runtime_of
 from capnwire.errors import DecodeError, RpcError
 from tests.peers import ours, proxy
-from tests.peers.ours import Run, Serving, at_rest, peer
+from tests.peers.ours import Run, Serving, all_gone, at_rest, peer
 from tests.peers.programs import (
     PATIENCE_S,
     ServerProgram,
@@ -85,8 +84,7 @@ async def attempt(scenario: str, address: str, *, grace_s: float | None = None) 
                 raise
     assert session.is_closed
     assert not ours.rest(session)
-    gc.collect()
-    await running.alive.until(0)
+    await all_gone(running.alive)
 
 
 async def attempt_by(

@@ -35,11 +35,11 @@ HANG_S = 60
 
 
 def in_time(question: object) -> object:
-    started = time.perf_counter()
+    started = time.process_time()
     try:
         return question()  # type: ignore[operator]
     finally:
-        assert time.perf_counter() - started < HANG_S
+        assert time.process_time() - started < HANG_S
 
 
 def void_list(count: int) -> bytes:
@@ -166,14 +166,14 @@ def test_the_verdict_stands() -> None:
     reader = Branches.from_bytes(wide_sharing(3000))
     kids = []
     refused = 0
-    started = time.perf_counter()
+    started = time.process_time()
     for index in range(20_000):
         try:
             kids.append(reader.kids[index % 1000].kids)
         except LimitError:
             refused += 1
     assert refused > 10_000
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 def wide_sharing(count: int = 1000) -> bytes:
