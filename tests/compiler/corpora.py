@@ -28,6 +28,10 @@ class Unreachable(Exception):
     """A registry did not give the package; says why."""
 
 
+class NoClient(Unreachable):
+    """The registry's client is not here."""
+
+
 class Corpus:
     """The schemas of one package: their directory, what they import from, and their names."""
 
@@ -58,7 +62,7 @@ class Corpus:
 
 def _run(command: list[str], *, directory: Path, **environment: str) -> str:
     if shutil.which(command[0]) is None:
-        raise Unreachable(f"there is no `{command[0]}` here")
+        raise NoClient(f"there is no `{command[0]}` here")
     try:
         done = subprocess.run(
             command, cwd=directory, capture_output=True, text=True, timeout=TIMEOUT_S,

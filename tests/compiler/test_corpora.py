@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
@@ -17,7 +18,14 @@ from capnwire.compiler.driver import compile_files
 from capnwire.compiler.emit_request import emit_request
 from capnwire.errors import CompileError
 from capnwire.schema.model import Node, Request
-from tests.compiler.corpora import SOURCES, Corpus, Unreachable, directories_with, fetch
+from tests.compiler.corpora import (
+    SOURCES,
+    Corpus,
+    NoClient,
+    Unreachable,
+    directories_with,
+    fetch,
+)
 from tests.compiler.reference import STD, Outcome, Reference, assert_equal, plain
 from tests.conftest import REQUIRE_PEERS, lack
 
@@ -33,13 +41,17 @@ def corpora() -> dict[str, Corpus | str]:
     """Each corpus, or why it cannot be had."""
 
     def attempt(name: str) -> Corpus | str:
+        for pause_s in (2, 10, 30):  # a registry may be busy
+            try:
+                return fetch(name)
+            except NoClient as problem:
+                return str(problem)
+            except Unreachable:
+                time.sleep(pause_s)
         try:
             return fetch(name)
-        except Unreachable:
-            try:
-                return fetch(name)  # a registry may be busy; a second answer is final
-            except Unreachable as problem:
-                return str(problem)
+        except Unreachable as problem:
+            return str(problem)
 
     with ThreadPoolExecutor(4) as pool:
         return dict(zip(SOURCES, pool.map(attempt, SOURCES), strict=True))
