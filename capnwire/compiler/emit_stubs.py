@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import keyword
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from capnwire._fast import StructBuilder, StructReader
@@ -480,36 +481,76 @@ class _FileWriter:
             add("    schema: _t.Any")
             for _, line in self.nested_aliases(node, (), lambda name: name in ("Server", "Client")):
                 add(line)
+        # One order for all classes, derived before base, so that Python finds one for each of them.
+        bases = sorted(
+            {base.id: base for base in reversed(body.superclasses)}.values(),
+            key=lambda base: (-len(dict(self.lineage(base.id, ()))), base.id),
+        )
         clients, servers = (
-            list(filter(None, dict.fromkeys(
+            list(filter(None, (
                 self.name(base.id, self.registry.close_brand(base.brand, brand), suffix)
-                for base in body.superclasses
+                for base in bases
             )))
             for suffix in ("_Client", "_Server")
         )
+        lineage = self.lineage(node.id, brand)
+        ids = dict(lineage)
+        # mypy takes a base of two brands for the first one.
+        note = "" if len(ids) == len(lineage) else "  # pyright: ignore[reportGeneralTypeIssues]"
         generic = _generic(brand)
+        shared = self.shared_names(ids)
         docs = self.member_docs(node, len(body.methods))
         add("")
-        add(f"class {private}_Client({', '.join([*(clients or ['_s.Capability']), *generic])}):")
+        clients = clients or ["_s.Capability"]
+        add(f"class {private}_Client({', '.join([*clients, *generic])}):{note}")
         self.lines += self.doc(node.id)
         for method, doc in zip(body.methods, docs, strict=True):
             if not keyword.iskeyword(method.name):
                 add("    @_b.property")
                 kind = f"{private}_{method.name}_Method{_own(brand)}"
-                self.lines += _getter(method.name, kind, doc)
+                self.lines += _getter(method.name, "_t.Any" if method.name in shared else kind, doc)
+        own = {method.name for method in body.methods}
+        for name in filter(lambda name: name not in own, shared):
+            self.lines += ["    @_b.property", *_getter(name, "_t.Any", None)]
         add("    ...")
         add("")
-        add(f"class {private}_Server({', '.join([*servers, *generic])}):")
+        add(f"class {private}_Server({', '.join([*servers, *generic])}):{note}")
         for method in body.methods:
-            if not keyword.iskeyword(method.name):
+            if not keyword.iskeyword(method.name) and method.name not in shared:
                 returned = self.returned(method, brand)
                 add(
                     f"    def {method.name}(self, *args: _t.Any, **kwargs: _t.Any) -> "
                     f"{returned} | _a.Awaitable[{returned}]: ..."
                 )
+        for name in shared:
+            add(f"    def {name}(self, *args: _t.Any, **kwargs: _t.Any) -> _t.Any: ...")
         add("    ...")
         for method in body.methods:
             self.method(method, private, brand)
+
+    def lineage(self, id: int, brand: Key) -> set[tuple[int, Key]]:
+        """An interface and all that it extends."""
+        found: set[tuple[int, Key]] = set()
+        pending = [(id, brand)]
+        while pending:
+            id, brand = pending.pop()
+            body = self.registry.node(id).body
+            if (id, brand) not in found and isinstance(body, InterfaceBody):
+                found.add((id, brand))
+                pending += [
+                    (base.id, self.registry.close_brand(base.brand, brand))
+                    for base in body.superclasses
+                ]
+        return found
+
+    def shared_names(self, ids: Iterable[int]) -> list[str]:
+        """Names of methods that several of these interfaces have."""
+        bodies = [self.registry.node(id).body for id in ids]
+        names = Counter(
+            method.name for body in bodies if isinstance(body, InterfaceBody)
+            for method in body.methods if not keyword.iskeyword(method.name)
+        )
+        return sorted(name for name, count in names.items() if count > 1)
 
     def struct_key(self, id: int, brand: object, outer: Key) -> Key:
         return ("struct", id, self.registry.close_brand(brand, outer))  # type: ignore[arg-type]

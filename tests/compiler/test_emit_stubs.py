@@ -111,6 +111,53 @@ def test_each_wrong_line_is_refused_and_no_other(folder: Path, check: Check) -> 
     assert complaints(output, "wrong.py") == wanted, output
 
 
+INHERITANCE = """
+@0x9f0a4b3c2d1e5f60;
+interface A { go @0 (x :Int32) -> (y :Text); }
+interface B extends(A) { stay @0 () -> (s :Text); }
+interface BaseFirst extends(A, B) {}
+interface P { go @0 (x :Text) -> (z :Int32); }
+interface X extends(B, P) {}
+interface Y extends(P, B) {}
+interface OrdersCross extends(X, Y) {}
+interface SameName extends(A, P) {}
+interface OwnName extends(SameName) { go @0 () -> (v :Int8); stop @1 () -> (w :Int8); }
+interface G(T) extends(A, H(T)) {}
+interface H(T) extends(A) { t @0 (t :T) -> (u :T); }
+interface TwoBrands extends(H(Text), G(Data)) {}
+"""
+INHERITED = """
+import inheritance_capnp as m
+
+
+async def use(
+    first: m.BaseFirst.Client, cross: m.OrdersCross.Client, own: m.OwnName.Client,
+) -> None:
+    text: str = (await first.go(x=1)).y + (await first.stay()).s + (await cross.stay()).s
+    a: m.A.Client = first
+    p: m.P.Client = cross
+    anything = await own.go()
+    number: int = (await own.stop()).w
+    (await first.stay()).no  # refused
+    await cross.no()  # refused
+"""
+
+
+@CHECKERS
+def test_every_inheritance_of_interfaces_is_one_of_classes(tmp_path: Path, check: Check) -> None:
+    (tmp_path / "inheritance.capnp").write_text(INHERITANCE)
+    (tmp_path / "inherited.py").write_text(INHERITED)
+    request = compile_files([tmp_path / "inheritance.capnp"], src_prefixes=[tmp_path])
+    configure_pyright(tmp_path)
+    for name, text in emit_stubs(request).items():
+        (tmp_path / f"{module_path(name)}.pyi").write_text(text)
+    _, output = check(tmp_path, "inheritance_capnp.pyi", "inherited.py")
+    assert not complaints(output, "inheritance_capnp.pyi"), output
+    lines = INHERITED.splitlines()
+    wanted = {number for number, line in enumerate(lines, 1) if "# refused" in line}
+    assert complaints(output, "inherited.py") == wanted, output
+
+
 @CHECKERS
 def test_stubs_of_random_schemas_are_right(
     tmp_path: Path, rng: random.Random, monkeypatch: pytest.MonkeyPatch, check: Check
