@@ -132,6 +132,7 @@ cdef class Connection:
     cdef bint send_traces
     cdef list due                    # (export id, error): Resolves that follow the current message
     cdef bint receiving
+    cdef bint emptying               # data_to_send() runs: what is put out now goes with it
     cdef bint woken
     cdef readonly object error       # why it ended, or None
     cdef bint aborted

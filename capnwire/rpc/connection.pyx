@@ -125,6 +125,9 @@ cdef class Question(Outcome):
         self.promises[path] = weak_reference(made)
         return made
 
+    cdef Outcome followed(self):
+        return None              # calls on its capabilities go to the peer
+
     cdef int hold(self, object holder) except -1:
         """Finish only after `holder` is gone."""
         token = Dropped(holder, self.connection.drop_hook)
@@ -509,7 +512,12 @@ cdef class Connection:
     def data_to_send(self):
         """What to write now, as a list of buffers."""
         self.woken = False
-        self.drain_dropped()
+        if not self.emptying:
+            self.emptying = True
+            try:
+                self.drain_dropped()
+            finally:
+                self.emptying = False
         self.bytes_out += self.outbox.waiting
         return self.outbox.take()
 
@@ -589,7 +597,7 @@ cdef class Connection:
 
     cdef int output(self) except -1:
         """There is something to write."""
-        if self.receiving:
+        if self.receiving or self.emptying:
             return 0
         if not self.woken:
             self.woken = True

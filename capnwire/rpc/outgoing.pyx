@@ -17,7 +17,7 @@ from capnwire.rpc.messages cimport (
 )
 from capnwire.service.reference cimport (
     CALL_HEADER, FAILED, NO_PIPELINING, ONLY_PIPELINE, PENDING, RETURNED, RETURN_CONTENT,
-    RETURN_HEADER, BrokenReference, Call, Outcome, Promise, Reference, broken, content_of,
+    RETURN_HEADER, BrokenReference, Call, Outcome, Reference, broken, content_of,
     innermost, words_of,
 )
 from capnwire.wire.arena cimport Arena, BuilderArena, capabilities_of
@@ -73,7 +73,7 @@ cdef int send_call(
     if call.hints & ONLY_PIPELINE and answer is None:
         question.hold(outcome)
         outcome.source = question
-        return 0
+        return outcome.lead_to(question)
     return Outcome.follow(outcome, question)
 
 
@@ -147,9 +147,7 @@ cdef int tail_to(Connection connection, Answer answer, Question question) except
     """The results of the peer's question are those of our question to the peer."""
     answer.tail, question.tail_of = question, answer
     answer.source = question
-    if answer.pipelined is not None:
-        for path, promise in list(answer.pipelined.items()):
-            (<Promise>promise).resolve(question.pipeline(path))
+    answer.lead_to(question)
     answer.returned = True
     connection.uncount(answer)
     connection.outbox.put_return(answer.id, RETURN_TAKE_FROM, question.id)

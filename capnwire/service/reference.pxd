@@ -35,10 +35,12 @@ cdef class Runtime:
     cdef public uint64_t stream_window         # bytes in flight of streaming calls, by default
     cdef public uint64_t stream_window_limit   # what the window may become
     cdef public object clock                   # gives nanoseconds; None: windows are fixed
-    cdef uint32_t settling           # outcomes that are being settled, one within the other
-    cdef object unsettled            # deque of those that were too many for the stack
+    cdef uint32_t nested             # steps that run one within the other
+    cdef object put_off              # deque of those that were too many for the stack
 
     cdef int later(self, object work) except -1
+    cdef bint enter(self, uint8_t step, object whose, object first, object second) except -1
+    cdef int leave(self) except -1
     cdef object new_reply(self, Outcome outcome, object method)
 
 
@@ -82,8 +84,10 @@ cdef class Outcome:
     cdef int settled(self) except -1
     cdef int tell(self) except -1
     cdef int follow(self, Outcome source) except -1
+    cdef int lead_to(self, Outcome source) except -1
     cdef int leave(self) except -1
     cdef Reference pipeline(self, bytes path)
+    cdef Outcome followed(self)
     cdef int cancel(self) except -1
     cdef int source_unwanted(self, Outcome sink) except -1
     cdef int call_unqueued(self) except -1

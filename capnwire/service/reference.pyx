@@ -28,8 +28,15 @@ cdef enum:
     NO_DEPTH_LIMIT = 0xFFFF
     SMALL_SEGMENT = 48           # words beyond the parameters that the first segment has room for
     LARGEST_GUESS = 8192
-    DEEPEST_SETTLING = 64        # outcomes settled one within the other
+    DEEPEST_STEP = 64            # steps that run one within the other: C stack
     LONGEST_WAIT = 100           # calls that wait for one another: looked through for a circle
+
+
+# The steps that lead to one another along chains whose length a peer or a program decides.
+cdef enum:
+    SETTLE = 0                   # (outcome, results, error)
+    RESOLVE = 1                  # (promise, target, None)
+    CANCEL = 2                   # (outcome, None, None)
 
 
 # ---------------------------------------------------------------- runtime
@@ -44,7 +51,7 @@ cdef class Runtime:
 
     def __cinit__(self, *args, **options):
         self.ready = deque()
-        self.unsettled = deque()
+        self.put_off = deque()
         self.reply_options = {}
         self.stream_window, self.stream_window_limit = 0x10000, 0x400000
 
@@ -53,6 +60,32 @@ cdef class Runtime:
         self.ready.append(work)
         if len(self.ready) == 1 and not self.draining:
             self.wake()
+        return 0
+
+    cdef bint enter(self, uint8_t step, object whose, object first, object second) except -1:
+        """Whether a step may run now: then `leave` follows it.
+
+        One that is too deep within others is put off until the outermost of them ends.
+        """
+        if self.nested == DEEPEST_STEP:
+            self.put_off.append((step, whose, first, second))
+            return False
+        self.nested += 1
+        return True
+
+    cdef int leave(self) except -1:
+        """A step has ended: the outermost sees to those that were put off."""
+        try:
+            while self.nested == 1 and self.put_off:
+                step, whose, first, second = self.put_off.popleft()
+                if step == SETTLE:
+                    (<Outcome>whose).settle(first, second)
+                elif step == RESOLVE:
+                    (<QueuedReference>whose).resolve(first)
+                else:
+                    (<Outcome>whose).cancel()
+        finally:
+            self.nested -= 1
         return 0
 
     def soon(self, work):
@@ -157,19 +190,29 @@ cdef class Outcome:
 
     cdef int follow(self, Outcome source) except -1:
         """Be equal to `source` from now on."""
+        cdef Outcome other = source
         if self.state != PENDING:
             return 0
         if source.state != PENDING:
             return self.settle(source.results, source.error)
+        while other is not None and other is not self:
+            other = other.followed()
+        if other is self:
+            return self.settle(None, RemoteError("a call waits for its own results"))
         self.source = source
         if source.sinks is None:
             source.sinks = [self]
         else:
             source.sinks.append(self)
+        self.lead_to(source)
+        return self.leave() if self.cancelled else 0
+
+    cdef int lead_to(self, Outcome source) except -1:
+        """Let what waits for capabilities in the results wait for those of `source`."""
         if self.pipelined is not None:
             for path, promise in list(self.pipelined.items()):
                 (<Promise>promise).resolve(source.pipeline(path))
-        return self.leave() if self.cancelled else 0
+        return 0
 
     cdef int leave(self) except -1:
         """Follow no more: this outcome is not wanted."""
@@ -178,6 +221,8 @@ cdef class Outcome:
     cdef Reference pipeline(self, bytes path):
         """The capability at `path` (16-bit pointer indices) in the results, known or not."""
         cdef Reference made
+        cdef Outcome origin = self
+        cdef Outcome next
         if self.state != PENDING:
             made = (
                 capability_at(self.results, path) if self.state == RETURNED else broken(self.error)
@@ -190,13 +235,23 @@ cdef class Outcome:
         found = self.pipelined.get(path)
         if found is not None:
             return found
-        if self.source is not None:
-            made = self.source.pipeline(path)
+        # Not by recursion: a chain of calls that end in calls is as long as their callees like.
+        while origin.state == PENDING:
+            next = origin.followed()
+            if next is None:
+                break
+            origin = next
+        if origin is not self:
+            made = origin.pipeline(path)
         else:
             made = new_queued(self.runtime)
             (<QueuedReference>made).maker = self
         self.pipelined[path] = made
         return made
+
+    cdef Outcome followed(self):
+        """The outcome whose capabilities are those of this one, or None."""
+        return self.source
 
     cdef int cancel(self) except -1:
         """Nobody wants the results any more."""
@@ -214,7 +269,7 @@ cdef class Outcome:
         if self.sinks is not None and sink in self.sinks:
             self.sinks.remove(sink)
         if not self.sinks and self.reply is None:
-            self.cancel()
+            cancel_within(self)
         return 0
 
     cdef int call_unqueued(self) except -1:
@@ -240,7 +295,10 @@ cdef int shared_settle(Outcome outcome, AnyPointerReader results, object error) 
     pipelined, outcome.pipelined = outcome.pipelined, None
     if pipelined is not None:
         for path, promise in pipelined.items():
-            if isinstance(promise, QueuedReference):
+            # Others are those of an outcome that this one followed, which may go on.
+            if isinstance(promise, QueuedReference) and (
+                (<QueuedReference>promise).maker is outcome
+            ):
                 (<QueuedReference>promise).resolve(
                     broken(error) if error is not None else capability_at(results, path)
                 )
@@ -268,21 +326,27 @@ cdef int settle_within(
     Runtime runtime, Outcome outcome, AnyPointerReader results, object error
 ) except -1:
     """Settle an outcome because another was settled: a long chain of them takes no stack."""
-    cdef Outcome next
     if runtime is None:
         return outcome.settle(results, error)
-    if runtime.settling == DEEPEST_SETTLING:
-        runtime.unsettled.append((outcome, results, error))
+    if not runtime.enter(SETTLE, outcome, results, error):
         return 0
-    runtime.settling += 1
     try:
-        outcome.settle(results, error)
-        while runtime.settling == 1 and runtime.unsettled:
-            next, results, error = runtime.unsettled.popleft()
-            next.settle(results, error)
+        return outcome.settle(results, error)
     finally:
-        runtime.settling -= 1
-    return 0
+        runtime.leave()
+
+
+cdef int cancel_within(Outcome outcome) except -1:
+    """Cancel an outcome because another was cancelled, or the task that awaits it."""
+    cdef Runtime runtime = outcome.runtime
+    if runtime is None:
+        return outcome.cancel()
+    if not runtime.enter(CANCEL, outcome, None, None):
+        return 0
+    try:
+        return outcome.cancel()
+    finally:
+        runtime.leave()
 
 
 cdef object typed_results(AnyPointerReader results, object method):
@@ -416,6 +480,18 @@ cdef class QueuedReference(Promise):
         if not self.queue and self.maker is not None:
             return self.maker.call_unqueued()
         return 0
+
+    cdef int resolve(self, Reference target) except -1:
+        """Become `target`; until then calls wait here, also when that is put off."""
+        cdef Runtime runtime = self.runtime
+        if runtime is None:
+            return Promise.resolve(self, target)
+        if not runtime.enter(RESOLVE, self, target, None):
+            return 0
+        try:
+            return Promise.resolve(self, target)
+        finally:
+            runtime.leave()
 
     cdef int finish_resolve(self) except -1:
         """Forward what waited, in order, before anybody hears of the target."""
@@ -577,7 +653,7 @@ def broken_reference(error):
 
 def cancel_outcome(Outcome outcome):
     """Tell the callee that nobody wants the results any more."""
-    outcome.cancel()
+    cancel_within(outcome)
 
 
 def pipelined(Outcome outcome, bytes path):

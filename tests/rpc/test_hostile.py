@@ -5,9 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import random
-import threading
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -204,113 +202,6 @@ def test_frames_that_hold_no_message_end_the_connection(data: bytes) -> None:
     victim = Victim()
     victim.feed(data + bytes(64))
     victim.finish()
-
-
-def on_a_small_stack(converse: Callable[[], None]) -> None:
-    """Run a conversation, and free what it leaves, in a thread of 256 KiB of stack."""
-    failures: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            converse()
-        except BaseException as error:
-            failures.append(error)
-        gc.collect()
-
-    gc.collect()
-    before = threading.stack_size(256 * 1024)
-    thread = threading.Thread(target=run)
-    thread.start()
-    threading.stack_size(before)
-    thread.join()
-    for failure in failures:
-        raise failure
-
-
-@pytest.mark.parametrize("end", ["resolved", "eof", "dropped"])
-def test_a_long_chain_of_promises_costs_no_stack(end: str) -> None:
-    def converse() -> None:
-        talker = Talker(import_limit=100_000)
-        talker.begin()
-        talker.say(call(0, 0, "hold", [("senderPromise", 1)], cap=pointer(0)))
-        talker.say(call(0, 0, "callHeld", n=1))
-        for number in range(1, 20_000):
-            talker.end.feed(resolve(number, "senderPromise", number + 1))
-        talker.hear()
-        assert talker.end.ended is None
-        if end == "resolved":
-            assert talker.say(resolve(20_000, "receiverHosted", 0)) == [
-                "disembargo imported 20000 senderLoopback 0", "release 20000 1"]
-        if end != "dropped":
-            talker.end.connection.receive_eof()
-
-    on_a_small_stack(converse)
-
-
-@pytest.mark.parametrize("end", ["unblock", "eof", "dropped"])
-def test_calls_that_wait_behind_one_another_cost_no_stack(end: str) -> None:
-    def converse() -> None:
-        talker = Talker(call_limit=50_000)
-        talker.begin()
-        talker.say(call(0, 0, "block"))
-        for number in range(1, 10_000):
-            talker.end.feed(call(number, (number - 1, 0), "same",
-                                 [("receiverAnswer", (number - 1, 0))], cap=pointer(0)))
-        if end == "unblock":
-            talker.say(call(20_000, 0, "unblock", mode=0))
-        assert talker.end.ended is None
-        if end != "dropped":
-            talker.end.connection.receive_eof()
-            talker.hear()
-            assert talker.end.is_empty()
-
-    on_a_small_stack(converse)
-
-
-@pytest.mark.parametrize("end", ["unblock", "finish", "eof", "dropped"])
-def test_calls_that_fail_one_after_the_other_cost_no_stack(end: str) -> None:
-    said = []
-
-    def converse() -> None:
-        talker = Talker()
-        talker.begin()
-        talker.say(call(0, 0, "block"))
-        for number in range(1, 5_000):
-            talker.end.feed(call(number, (number - 1, 0), "getCap"))
-        if end == "unblock":
-            said.extend(talker.say(call(5_000, 0, "unblock", mode=2)))
-        elif end == "finish":
-            said.extend(talker.say(finish(0)))
-        if end != "dropped":
-            talker.end.connection.receive_eof()
-            talker.hear()
-            assert talker.end.is_empty()
-
-    on_a_small_stack(converse)
-    if end == "unblock":
-        assert len(said) == 5_001
-        assert sum(text.endswith("failed: gate broke") for text in said) == 5_000
-
-
-def test_calls_behind_an_embargo_of_an_answer_cost_no_stack() -> None:
-    numbers = range(10, 5_010)
-    said = []
-
-    def converse() -> None:
-        talker = Talker()
-        talker.begin()
-        talker.say(call(0, 0, "hold", [("senderPromise", 5)], cap=pointer(0)), finish(0))
-        talker.say(call(0, 0, "block"), call(1, (0, 0), "echo", n=1), call(2, 0, "unblock", mode=1))
-        assert talker.say(resolve(5, "receiverHosted", 0)) == [
-            "disembargo imported 5 senderLoopback 0"]
-        for number in numbers:
-            assert talker.say(call(number, (0, 0), "echo", n=number)) == []
-        said.extend(talker.say(disembargo(0, "receiverLoopback", 0)))
-        talker.end.connection.receive_eof()
-
-    on_a_small_stack(converse)
-    calls = [text.split(" to ")[0] for text in said if text.startswith("call")]
-    assert calls == [f"call {i} on imported 5 echo n={n}" for i, n in enumerate(numbers, 1)]
 
 
 def test_a_flood_of_unfinished_questions_is_ended() -> None:
