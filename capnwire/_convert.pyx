@@ -16,6 +16,7 @@ from capnwire._info cimport (
 )
 from capnwire._load cimport load_discriminant, load_scalar, load_text
 from capnwire._python cimport *
+from capnwire._stack cimport capnwire_may_nest
 from capnwire.wire.arena cimport (
     ARENA_STRICT, UNLIMITED, Arena, BuilderArena, Segment, check_open,
 )
@@ -243,8 +244,14 @@ cdef int too_much_shared(Arena arena, Walk* walk) except -1:
     )
 
 
-cdef int too_many_levels() except -1:
-    raise LimitError("the nesting of converted values", limit=MAX_LEVELS, wanted=MAX_LEVELS + 1)
+cdef inline int check_level(uint32_t level) except -1:
+    if level >= MAX_LEVELS:
+        raise LimitError("the nesting of converted values", limit=MAX_LEVELS, wanted=level + 1)
+    if not capnwire_may_nest(level):
+        raise LimitError(
+            "the nesting for which this thread has stack", limit=level, wanted=level + 1
+        )
+    return 0
 
 
 cdef dict struct_to_dict(StructInfo info, Arena arena, StructRef* struct, Walk* walk):
@@ -253,8 +260,7 @@ cdef dict struct_to_dict(StructInfo info, Arena arena, StructRef* struct, Walk* 
     cdef dict result = {}
     if info.reader_type == NULL:
         complete(info)
-    if walk.level >= MAX_LEVELS:
-        too_many_levels()
+    check_level(walk.level)
     if arena.budget < walk.floor and <PyObject*>arena == walk.arena:
         too_much_shared(arena, walk)
     walk.level += 1
@@ -382,8 +388,7 @@ cdef list list_to_objects(ListInfo info, Arena arena, ListRef* items, Walk* walk
     cdef uint32_t kind = info.element.kind
     cdef list result
     cdef StructRef struct
-    if walk.level >= MAX_LEVELS:
-        too_many_levels()
+    check_level(walk.level)
     if arena.budget < walk.floor and <PyObject*>arena == walk.arena and items.step:
         too_much_shared(arena, walk)
     if items.step == 0 and count:

@@ -67,23 +67,6 @@ cdef extern from *:
         return PyObject_Init(o, (PyTypeObject*)type);
     }
     static inline int capnwire_has_buffer(PyObject* o) { return PyObject_CheckBuffer(o); }
-    /* Py_EnterRecursiveCall gives -1 or 1 for an error, by version; and a program may have raised
-       Python's limit far beyond what the C stack holds. */
-    static inline int capnwire_enter(int* level, int most, const char* where) {
-        if (*level >= most) {
-            PyErr_Format(PyExc_RecursionError, "more than %d levels%s", most, where);
-            return -1;
-        }
-        if (Py_EnterRecursiveCall(where)) return -1;
-        ++*level;
-        return 0;
-    }
-    static inline void capnwire_leave(int* level) { --*level; Py_LeaveRecursiveCall(); }
-    #if defined(_MSC_VER)
-    #define CAPNWIRE_THREAD __declspec(thread)
-    #else
-    #define CAPNWIRE_THREAD __thread
-    #endif
     """
     object capnwire_text(const uint8_t* p, Py_ssize_t n, int escaping)
     object capnwire_uint64(uint64_t value)
@@ -128,8 +111,6 @@ cdef extern from *:
     int PyObject_IsTrue(PyObject* o) except -1
     object PyNumber_Index(PyObject* o)
     Py_ssize_t PyNumber_AsSsize_t(object o, PyObject* error) except? -1
-    int capnwire_enter(int* level, int most, const char* where) except -1
-    void capnwire_leave(int* level)
     void Py_INCREF(PyObject* o)
     void Py_DECREF(PyObject* o)
     void Py_XDECREF(PyObject* o)

@@ -22,6 +22,7 @@ from capnwire._info cimport (
 )
 from capnwire._lists cimport List, check_list
 from capnwire._python cimport *
+from capnwire._stack cimport capnwire_enter, capnwire_leave
 from capnwire.wire.arena cimport Arena, BuilderArena, Segment, new_builder_arena
 from capnwire.wire.builder cimport (
     Orphan, adopt, allocate, disown, erase, get_list, get_struct, init_list, init_struct,

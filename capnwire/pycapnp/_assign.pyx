@@ -19,6 +19,7 @@ from capnwire._info cimport (
 )
 from capnwire._lists cimport List
 from capnwire._python cimport *
+from capnwire._stack cimport capnwire_enter, capnwire_leave
 from capnwire._store cimport (
     activate, is_mapping, new_list, store, store_data, store_element, writable_struct,
 )

@@ -46,6 +46,7 @@ ANY = ("anyPointer",)
 _ANY_KINDS = {
     "anyKind": "anyPointer", "struct": "anyStruct", "list": "anyList", "capability": "capability",
 }
+MOST_TUPLES = 512     # of a key: a generic type may nest itself in ever new ones
 _MASKS = {
     kind: (1 << bits) - 1
     for kind, bits in PRIMITIVE_BITS.items()
@@ -186,6 +187,11 @@ class Registry:
 
     def _make(self, key: TypeKey) -> StructInfo | EnumInfo | ListInfo | InterfaceInfo:
         kind = key[0]
+        if tuples_in(key) > MOST_TUPLES:
+            raise SchemaError(
+                f"{self.node(key[1]).display_name if kind != 'list' else 'List'} is bound to too "
+                "many types, one within the other"
+            )
         if kind == "list":
             return ListInfo(key[1][0], self.info(key[1]), self.face, self._keeps_bytes)
         node = self.node(key[1])
@@ -251,6 +257,15 @@ class Registry:
             field.name, key[0], field.offset, mask_of(field.default_value), self.info(key), default,
             discriminant,
         )
+
+
+def tuples_in(key: TypeKey) -> int:
+    """How many tuples a key is made of."""
+    count, left = 0, [key]
+    while left:
+        left += [item for item in left.pop() if type(item) is tuple]
+        count += 1
+    return count
 
 
 def same_meaning(left: Node, right: Node) -> bool:

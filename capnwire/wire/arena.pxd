@@ -19,6 +19,7 @@ cdef struct Segment:
 cdef class Pin:
     """Holds a buffer export for as long as somebody reads it."""
 
+    cdef object exporter             # an object, as Cython's trashcan wants to see one
     cdef Py_buffer view
     cdef bint held
 

@@ -29,6 +29,9 @@ cdef int64_t DEFAULT_TRAVERSAL_WORDS = 8 * 1024 * 1024
 cdef uint32_t DEFAULT_NESTING = 64
 
 
+# A message may lie in a Data of a message, and so on for as many levels as it has bytes: the
+# trashcan lets the end of such a chain of views cost no stack.
+@cython.trashcan(True)
 cdef class Pin:
     """Holds a buffer export; released when the last reader or view over it is gone."""
 
@@ -58,7 +61,7 @@ cdef Pin pin_of(object buffer):
     """
     cdef Pin pin = Pin.__new__(Pin)
     PyObject_GetBuffer(buffer, &pin.view, PyBUF_SIMPLE)
-    pin.held = True
+    pin.exporter, pin.held = buffer, True
     return pin
 
 
