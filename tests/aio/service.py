@@ -15,9 +15,9 @@ SCHEMA = capnwire.load(DATA / "service.capnp")
 
 
 def run(coroutine: Coroutine[Any, Any, None]) -> None:
-    """Run a test's coroutine; half a minute is for ever."""
+    """Run a test's coroutine; two minutes are for ever."""
     async def limited() -> None:
-        await asyncio.wait_for(coroutine, 30)
+        await asyncio.wait_for(coroutine, 120)
 
     asyncio.run(limited())
 

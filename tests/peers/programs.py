@@ -18,7 +18,7 @@ from tests.peers.scenarios import LIMIT_WORDS
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILT = Path(os.environ.get("CAPNWIRE_PEERS") or ROOT / "build" / "peers")
-PATIENCE_S = 60  # of a test with a program that must end
+PATIENCE_S = 180  # of a test with a program that must end
 
 
 def program(peer: str, role: str) -> str:
