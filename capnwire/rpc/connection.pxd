@@ -29,8 +29,10 @@ cdef class Question(Outcome):
     cdef list param_exports          # ids that the parameters mention
     cdef dict promises               # path -> weak reference to a RemotePromise
     cdef set used_paths
-    cdef list looping                # capabilities in the results that live on this side
+    cdef set looping                 # capabilities in the results that live on this side
     cdef bint all_loop               # the results are those of an answer of ours
+    cdef uint64_t words              # of the Call
+    cdef bint counted                # as one of the calls in flight
     cdef uint64_t sent_chunk         # where the Call is while it waits to be written
     cdef size_t sent_at
     cdef Answer tail_of              # the answer that takes its results from this question
@@ -60,6 +62,7 @@ cdef class Answer(Outcome):
     cdef uint64_t kept_words         # of results that stay here until Finish
     cdef dict early                  # promises that were given out before the Return
     cdef uint32_t places             # of the results, named by the peer before the Return
+    cdef bint stopping               # its method was cancelled, and has not ended
     cdef uint64_t words
 
     cdef Reference capability(self, bytes path)
@@ -73,7 +76,6 @@ cdef class Export(Waiter):
     cdef readonly uint32_t count     # references that the peer holds
     cdef readonly Reference reference
     cdef bint canonical              # `reference` is described by this id
-    cdef Promise waits_for
 
 
 cdef class Import:
@@ -146,18 +148,22 @@ cdef class Connection:
     cdef uint64_t byte_limit
     cdef uint32_t export_limit
     cdef uint32_t import_limit
-    cdef uint32_t calls_in
+    cdef uint32_t calls_in           # of the peer's, and of ours that only the peer waits for
     cdef uint64_t words_in           # of those calls, and of results that answers keep
     cdef uint32_t places             # of answers that the peer calls before they are known
-    cdef uint32_t loopbacks          # Disembargoes of the peer's that wait for a promise
+    cdef set loopbacks               # Disembargoes of the peer's that wait for a promise
     cdef uint64_t bytes_out          # written so far
     cdef uint64_t call_bytes         # of our calls, written or not
 
     cdef int output(self) except -1
+    cdef bint has_import_room(self)
     cdef Export exporting(self, Reference reference)
     cdef Reference broken_here(self, object error)
     cdef Reference exported_as(self, Reference reference)
     cdef int register(self, Question question, uint8_t hints) except -1
+    cdef int count_question(self, Question question) except -1
+    cdef int uncount_question(self, Question question) except -1
+    cdef int end_call(self, uint64_t words) except -1
     cdef int uncount(self, Answer answer) except -1
     cdef int count_place(self, Answer answer) except -1
     cdef int keep_results(self, Answer answer, uint64_t words) except -1

@@ -102,6 +102,9 @@ class Connection:
     def note_dropped(self, weak: Any) -> None:
         """A reference is gone: called by its finaliser, in whatever thread that runs."""
 
+    def too_many_imports(self) -> None:
+        """More capabilities are held than the limit allows."""
+
     def too_many_exports(self) -> None:
         """The peer holds more than the limit allows."""
 

@@ -12,7 +12,7 @@ from collections import deque
 from weakref import ref as weak_reference
 
 from capnwire._any cimport AnyPointerReader
-from capnwire.rpc.descriptors cimport write_exception
+from capnwire.rpc.descriptors cimport kept_error, write_exception
 from capnwire.rpc.incoming cimport handle
 from capnwire.rpc.layout cimport *
 from capnwire.rpc.messages cimport small_message
@@ -30,6 +30,7 @@ from capnwire.wire.framing cimport FrameDecoder
 from capnwire.wire.memory cimport store16, store64
 
 from capnwire.rpc.tables import Dropped
+from capnwire.service.reference import CANCELLED
 from capnwire.errors import (
     DecodeError, LimitError, LocalProtocolError, RemoteError, RemoteProtocolError,
 )
@@ -44,7 +45,6 @@ cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* o)
 
 PROTOCOL_CLOSED = "the connection was closed"
-CANCELLED = "the call was cancelled"
 
 
 cdef object protocol_error(str text):
@@ -87,13 +87,7 @@ cdef class Question(Outcome):
 
     cdef bint loops(self, Reference target):
         """Whether calls on a capability in the results may still be coming round by the peer."""
-        if self.all_loop:
-            return True
-        if self.looping is not None:
-            for found in self.looping:
-                if found is target:
-                    return True
-        return False
+        return self.all_loop or (self.looping is not None and target in self.looping)
 
     cdef Reference pipeline(self, bytes path):
         cdef AnswerReference raw
@@ -152,19 +146,16 @@ cdef class Question(Outcome):
         """Send Finish when it is due: nothing here can use the answer any more."""
         if not self.registered or self.finish_sent or self.connection.error is not None:
             return 0
-        if self.tail_of is not None:
-            if self.tail_ended and self.holders == 0:
-                return self.finish(not self.has_returned)
-            return 0
-        if self.has_returned and self.no_finish:
+        if self.no_finish and self.state != PENDING:
             return self.connection.forget_question(self)
         if self.holders:
             return 0
+        if self.tail_of is not None:
+            return self.finish(not self.has_returned) if self.tail_ended else 0
         if self.state != PENDING:
             return self.finish(not self.has_returned)
-        if self.reply is not None or self.sinks:
-            if not self.cancelled:
-                return 0
+        if (self.reply is not None or self.sinks) and not self.cancelled:
+            return 0
         if self.source is not None:      # an answer of ours, by `takeFromOtherQuestion`
             source, self.source = self.source, None
             (<Outcome>source).source_unwanted(self)
@@ -172,11 +163,13 @@ cdef class Question(Outcome):
 
     cdef int finish(self, bint release_results) except -1:
         self.finish_sent = True
-        self.connection.outbox.put_finish(self.id, release_results)
-        self.connection.output()
+        self.promises = self.used_paths = None
+        if not self.no_finish:
+            self.connection.outbox.put_finish(self.id, release_results)
+            self.connection.output()
         if self.has_returned or self.only_pipeline:
             return self.connection.forget_question(self)
-        return 0
+        return self.connection.count_question(self)
 
     cdef object peer(self):
         return self.connection.peer
@@ -191,7 +184,9 @@ cdef class Answer(Outcome):
     cdef int settle(self, AnyPointerReader results, object error) except -1:
         if self.state != PENDING:
             return 0
-        if self.pipelined is not None:
+        if error is not None:
+            error = kept_error(self.connection, error)
+        elif self.pipelined is not None:
             self.early = dict(self.pipelined)
         return shared_settle(self, results, error)
 
@@ -228,13 +223,13 @@ cdef class Answer(Outcome):
         """What a message of the peer's means by a place in this answer."""
         cdef Reference early, strict
         cdef Reference found
-        cdef StrictSwitch switch
+        cdef SwitchedReference place
         if path is None:         # noops only
             if self.is_bootstrap:
                 return broken(RemoteError("a transform on a bootstrap answer leads nowhere"))
             path = b""
         if self.state != RETURNED:
-            if self.pipelined is None or path not in self.pipelined:
+            if self.state == PENDING and (self.pipelined is None or path not in self.pipelined):
                 self.connection.count_place(self)
             return self.pipeline(path)
         strict = capability_at(self.results, path)
@@ -250,28 +245,24 @@ cdef class Answer(Outcome):
             return early
         if isinstance(early, QueuedReference) and (<QueuedReference>early).embargoed:
             # Calls that went before wait here for a Disembargo; later ones must not pass them.
-            switch = StrictSwitch.__new__(StrictSwitch)
-            switch.promise = SwitchedReference.__new__(SwitchedReference)
-            switch.promise.runtime = self.runtime
-            switch.target = strict
-            (<Promise>early).wait(switch)
-            self.early[path] = switch.promise
-            return switch.promise
+            place = self.early[path] = new_switched(<Promise>early, strict)
+            return place
         return strict
 
     cdef bint is_needed(self):
-        """Whether calls wait for a capability of the results, or somebody else holds one.
+        """Whether a finished question goes on.
 
-        A peer may pass it on and finish its question at once.
+        It does for a question of ours that took the results, for calls that wait for a capability
+        in them, and for whoever holds one: a peer may pass it on and finish its question at once.
         """
-        if self.pipelined is None:
-            return False
-        for promise in self.pipelined.values():
-            if isinstance(promise, QueuedReference) and (
-                (<QueuedReference>promise).queue or Py_REFCNT(<PyObject*>promise) > HELD_HERE
-            ):
+        if self.sinks:
+            return True
+        while self.pipelined:
+            path, promise = self.pipelined.popitem()
+            if is_wanted(promise, HELD_HERE - 1):
+                self.pipelined[path] = promise
                 return True
-        return False
+        return False             # and no place is looked at again
 
     cdef int cancel_now(self) except -1:
         """The peer has finished the question before it was answered."""
@@ -280,6 +271,7 @@ cdef class Answer(Outcome):
         self.cancelled = True
         task, source = self.task, self.source
         self.task = self.source = None
+        self.stopping = task is not None
         self.settle(None, RemoteError(CANCELLED))
         if source is not None:
             (<Outcome>source).source_unwanted(self)
@@ -295,6 +287,12 @@ cdef class Answer(Outcome):
     cdef int cancel(self) except -1:
         return self.cancel_now()
 
+    cdef int method_ended(self) except -1:
+        if not self.stopping:
+            return 0
+        self.stopping = False
+        return self.connection.uncount(self)
+
     cdef int call_unqueued(self) except -1:
         return self.runtime.later(self.cancel_later) if self.finished else 0
 
@@ -302,25 +300,66 @@ cdef class Answer(Outcome):
         return self.connection.peer
 
 
+cdef bint is_wanted(object promise, Py_ssize_t held):
+    """Whether calls wait in a place of an answer, or anybody has it but these holders."""
+    return isinstance(promise, QueuedReference) and (
+        bool((<QueuedReference>promise).queue) or Py_REFCNT(<PyObject*>promise) > held
+    )
+
+
 cdef bint is_awaited(object reply):
     """Whether somebody waits for a reply already."""
     return reply is not None and bool(getattr(reply, "_callbacks", None))
+
+
+cdef class StrictSwitch(Waiter)
 
 
 @cython.final
 cdef class SwitchedReference(QueuedReference):
     """A place of an answer whose earlier calls wait for an embargo: later ones wait here."""
 
+    cdef StrictSwitch switch
+
+    cdef int take(self, Call call) except -1:
+        self.switch.waited_in = self
+        return QueuedReference.take(self, call)
+
+    cdef int unqueue(self, Outcome outcome) except -1:
+        QueuedReference.unqueue(self, outcome)
+        if not self.queue:
+            self.switch.waited_in = None
+        return 0
+
 
 @cython.final
 cdef class StrictSwitch(Waiter):
-    """Lets calls through to `target` once the embargo before them is lifted."""
+    """Lets calls through to `target` once the embargo before them is lifted.
 
-    cdef SwitchedReference promise
+    It goes with its place: a peer may never lift the embargo.
+    """
+
+    cdef object place                    # weak, of the SwitchedReference
+    cdef SwitchedReference waited_in     # the same, while calls wait in it
     cdef Reference target
 
+    def place_dropped(self, weak):
+        self.place = None
+        self.wait_no_more()
+
     cdef int promise_resolved(self, Promise promise, Reference target) except -1:
-        return self.promise.resolve(self.target)
+        place = None if self.place is None else self.place()
+        self.place = self.waited_in = None
+        return 0 if place is None else (<SwitchedReference>place).resolve(self.target)
+
+
+cdef SwitchedReference new_switched(Promise embargo, Reference target):
+    cdef SwitchedReference made = SwitchedReference.__new__(SwitchedReference)
+    cdef StrictSwitch switch = StrictSwitch.__new__(StrictSwitch)
+    made.runtime, made.switch = embargo.runtime, switch
+    switch.place, switch.target = weak_reference(made, switch.place_dropped), target
+    embargo.wait(switch)
+    return made
 
 
 # ---------------------------------------------------------------- exports and imports
@@ -333,7 +372,6 @@ cdef class Export(Waiter):
         """The promise took a step: tell the peer, unless it is a step to a promise of our own."""
         cdef Connection connection = self.connection
         cdef Reference found = innermost(target)
-        self.waits_for = None
         if connection.error is not None or self.count == 0:
             return 0
         if self.canonical:
@@ -346,8 +384,7 @@ cdef class Export(Waiter):
             if found not in connection.exports_by:
                 connection.exports_by[found] = self
                 self.canonical = True
-                self.waits_for = <Promise>found
-                return self.waits_for.wait(self)
+                return (<Promise>found).wait(self)
         return send_resolve(connection, self, found)
 
 
@@ -412,6 +449,8 @@ cdef class RemotePromise(Promise):
         elif loops and self.used and self.connection.error is None:
             embargo = QueuedReference.__new__(QueuedReference)
             embargo.runtime, embargo.embargoed = self.runtime, True
+            if not self.connection.has_import_room():
+                self.runtime.later(self.connection.too_many_imports)
             send_disembargo(
                 self.connection, self.raw, 0, self.connection.embargoes.add((embargo, target))
             )
@@ -459,7 +498,7 @@ cdef class Connection:
         )
         self.questions, self.exports, self.embargoes = IdTable(), IdTable(), IdTable()
         self.high_questions, self.answers, self.imports, self.exports_by = {}, {}, {}, {}
-        self.tokens = set()
+        self.tokens, self.loopbacks = set(), set()
         self.dropped = deque()
         self.drop_hook = self.note_dropped
         self.due = []
@@ -663,18 +702,39 @@ cdef class Connection:
             self.high_questions.pop(question.id, None)
         else:
             self.questions.remove(question.id)
+        return question.settle(None, RemoteError(CANCELLED)) if question.state == PENDING else 0
+
+    cdef int count_question(self, Question question) except -1:
+        """Nothing here waits for a question's Return any more, but its peer takes up room.
+
+        It counts like a call of the peer's, which may have caused it.
+        """
+        if not question.counted:
+            question.counted = True
+            self.calls_in += 1
+            self.words_in += question.words
+        return 0
+
+    cdef int uncount_question(self, Question question) except -1:
+        if question.counted:
+            question.counted = False
+            self.end_call(question.words)
         return 0
 
     # ------------------------------------------------------------ returns
 
     cdef int uncount(self, Answer answer) except -1:
-        """A call of the peer's is not in flight any more."""
-        if answer.words:
-            self.calls_in -= 1
-            self.words_in -= answer.words
+        """A call of the peer's is not in flight any more, unless its method goes on."""
+        if answer.words and not answer.stopping and self.error is None:
+            self.end_call(answer.words)
             answer.words = 0
-            if self.draining and not self.calls_in:
-                self.owner.wake()
+        return 0
+
+    cdef int end_call(self, uint64_t words) except -1:
+        self.calls_in -= 1
+        self.words_in -= words
+        if self.draining and not self.calls_in:
+            self.owner.wake()
         return 0
 
     cdef int keep_results(self, Answer answer, uint64_t words) except -1:
@@ -704,7 +764,7 @@ cdef class Connection:
             # Results that were sent elsewhere may still be to come, and calls wait for them.
             answer.pipelined = {
                 path: promise for path, promise in answer.pipelined.items()
-                if isinstance(promise, QueuedReference)
+                if is_wanted(promise, HELD_HERE)
                 and (<QueuedReference>promise).maker is answer
             } if answer.state == PENDING else None
         if answer.tail is not None:
@@ -728,14 +788,22 @@ cdef class Connection:
             reference.runtime = self.runtime
         entry.id = self.exports.add(entry)
         if isinstance(reference, BrokenReference) and not (<BrokenReference>reference).is_null:
-            self.due.append((entry, (<BrokenReference>reference).error))
+            entry.reference = self.broken_here(kept_error(self, (<BrokenReference>reference).error))
+            self.due.append(entry)
             return entry
         self.exports_by[reference] = entry
         entry.canonical = True
         if isinstance(reference, Promise):
-            entry.waits_for = <Promise>reference
-            entry.waits_for.wait(entry)
+            (<Promise>reference).wait(entry)
         return entry
+
+    cdef bint has_import_room(self):
+        """Whether one more capability may be held; embargoes count until they are lifted."""
+        return <uint64_t>len(self.imports) + self.embargoes.count < self.import_limit
+
+    def too_many_imports(self):
+        """More capabilities are held than the limit allows."""
+        self.abort_with(f"import limit: more than {self.import_limit} capabilities are held")
 
     cdef Reference broken_here(self, object error):
         """A reference that fails every call, and can be called in this connection's loop."""
@@ -766,10 +834,7 @@ cdef class Connection:
         self.exports.remove(id)
         if entry.canonical:
             self.exports_by.pop(entry.reference, None)
-        if entry.waits_for is not None:
-            entry.waits_for.forget(entry)
-            entry.waits_for = None
-        return 0
+        return entry.wait_no_more()
 
     cdef int give_back(self, list exports) except -1:
         if exports is not None:
@@ -798,7 +863,6 @@ cdef class Connection:
         """Fail everything that is under way; all tables are empty afterwards."""
         cdef Question question
         cdef Answer answer
-        cdef Export entry
         cdef RemotePromise promise
         if self.error is not None:
             return 0
@@ -811,12 +875,11 @@ cdef class Connection:
         embargoes = self.embargoes.values()
         self.questions, self.exports, self.embargoes = IdTable(), IdTable(), IdTable()
         self.high_questions, self.answers, self.imports, self.exports_by = {}, {}, {}, {}
-        self.tokens = set()
+        waiters = [*exports, *self.loopbacks]
+        self.tokens, self.loopbacks = set(), set()
         self.due = []
-        for entry in exports:
-            if entry.waits_for is not None:
-                entry.waits_for.forget(entry)
-                entry.waits_for = None
+        for waiter in waiters:
+            (<Waiter>waiter).wait_no_more()
         # Before the questions: a method that waits for one of them hears one thing only.
         for answer in answers:
             answer.cancel_now()
@@ -831,7 +894,7 @@ cdef class Connection:
         for embargo, _ in embargoes:
             (<QueuedReference>embargo).resolve(self.broken_here(failure))
         self.calls_in, self.words_in = 0, 0
-        self.bootstrap_source = None
+        self.bootstrap_source = self.decoder = None
         self.woken = True
         self.owner.closed(error)
         return 0

@@ -20,12 +20,13 @@ cdef int write_target(
 cdef int write_exception(
     BuilderArena arena, Segment* segment, uint8_t* place, object error, bint with_trace
 ) except -1
+cdef object kept_error(Connection connection, object error)
 cdef object read_exception(Arena arena, StructRef* struct)
 cdef Reference receive_descriptor(
     Connection connection, Arena arena, StructRef* descriptor, bint* loops
 )
 cdef list receive_capabilities(
-    Connection connection, Arena arena, StructRef* payload, list looping
+    Connection connection, Arena arena, StructRef* payload, set looping
 )
 cdef int attach_capabilities(Arena arena, list table) except -1
 cdef bytes read_path(Arena arena, StructRef* answer)

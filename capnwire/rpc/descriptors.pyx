@@ -172,6 +172,20 @@ cdef int write_bytes(
     return 0
 
 
+cdef object kept_error(Connection connection, object error):
+    """What is kept of an exception that the peer may ask for again: what it gets to know.
+
+    Not the frames of whoever raised it, which hold the parameters of a call.
+    """
+    text = str(error)[:LONGEST_TEXT]
+    if not isinstance(error, RemoteError):
+        return RemoteError(text)
+    return RemoteError(
+        text, kind=error.kind, trace=error.trace if connection.send_traces else "",
+        details=error.details,
+    )
+
+
 # ---------------------------------------------------------------- reading
 
 cdef object read_exception(Arena arena, StructRef* struct):
@@ -258,7 +272,7 @@ cdef bytes read_path(Arena arena, StructRef* answer):
 
 
 cdef list receive_capabilities(
-    Connection connection, Arena arena, StructRef* payload, list looping
+    Connection connection, Arena arena, StructRef* payload, set looping
 ):
     """The references of a Payload's capTable; those that live on this side also go to `looping`."""
     cdef uint8_t* place = pointer_place(payload, 1)
@@ -283,7 +297,7 @@ cdef list receive_capabilities(
         reference = receive_descriptor(connection, arena, &descriptor, &loops)
         table.append(reference)
         if loops and looping is not None:
-            looping.append(reference)
+            looping.add(reference)
     return table
 
 
@@ -332,7 +346,7 @@ cdef Reference importing(Connection connection, uint32_t id, bint promise):
     cdef ImportReference raw = None
     cdef RemotePromise made = None
     if entry is None:
-        if <uint32_t>len(connection.imports) >= connection.import_limit:
+        if not connection.has_import_room():
             raise protocol_error(
                 f"import limit: more than {connection.import_limit} capabilities are held"
             )

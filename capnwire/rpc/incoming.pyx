@@ -214,8 +214,8 @@ cdef int receive_finish(Connection connection, StructRef* body) except -1:
         if release and answer.result_exports:
             connection.give_back(answer.result_exports)
         answer.result_exports = None
-        if answer.only_pipeline and answer.state == PENDING:
-            answer.cancel_now()
+        if answer.state == PENDING and answer.tail is None and not answer.is_needed():
+            answer.cancel_now()  # taken for a question of ours that is over
         return connection.remove_answer(answer)
     if answer.state != PENDING:  # redirected: the results wait here for nobody
         return send_return(connection, answer)
@@ -247,6 +247,7 @@ cdef int receive_return(Connection connection, Arena arena, StructRef* body) exc
     if question.has_returned:
         raise protocol_error("Duplicate Return.")
     question.has_returned = True
+    connection.uncount_question(question)
     question.no_finish = (flags >> RETURN_NO_FINISH_BIT) & 1
     exports, question.param_exports = question.param_exports, None
     if not flags & (1 << RETURN_KEEP_PARAMS_BIT):
@@ -261,7 +262,7 @@ cdef int receive_return(Connection connection, Arena arena, StructRef* body) exc
         )
     if tag == RETURN_RESULTS:
         read_pointed(arena, body, 0, &inner)
-        question.looping = []
+        question.looping = set()
         table = receive_capabilities(connection, arena, &inner, question.looping)
         place = pointer_place(&inner, 0)
         if table or (place != NULL and pointer_count_of(load64(place))):
@@ -346,15 +347,12 @@ cdef class Loopback(Waiter):
     """A Disembargo that waits until its target has resolved."""
 
     cdef Connection connection
-    cdef Reference target
     cdef uint32_t id
 
     cdef int promise_resolved(self, Promise promise, Reference target) except -1:
-        self.connection.loopbacks -= 1
-        if self.connection.error is not None:
-            return 0
+        self.connection.loopbacks.discard(self)
         try:
-            return loop_back(self.connection, self.target, self.id)
+            return loop_back(self.connection, target, self.id)
         except RemoteProtocolError as error:
             return self.connection.abort_with(str(error))
 
@@ -370,11 +368,11 @@ cdef int loop_back(Connection connection, Reference target, uint32_t id) except 
     if isinstance(end, AnswerReference) and (<AnswerReference>end).connection is connection:
         return send_disembargo(connection, end, 1, id)
     if isinstance(end, Promise):
-        if connection.loopbacks >= connection.call_limit:
-            raise protocol_error(f"call limit: {connection.loopbacks} Disembargoes wait")
-        connection.loopbacks += 1
+        if <uint32_t>len(connection.loopbacks) >= connection.call_limit:
+            raise protocol_error(f"call limit: {len(connection.loopbacks)} Disembargoes wait")
         waiter = Loopback.__new__(Loopback)
-        waiter.connection, waiter.target, waiter.id = connection, end, id
+        waiter.connection, waiter.id = connection, id
+        connection.loopbacks.add(waiter)
         return (<Promise>end).wait(waiter)
     raise protocol_error(
         "'Disembargo' of type 'senderLoopback' sent to an object that does not point back to the "
@@ -439,10 +437,13 @@ cdef int receive_unimplemented(Connection connection, Arena arena, StructRef* me
 cdef int call_unimplemented(Connection connection, Question question) except -1:
     """A peer that cannot do what a call asked for: it has kept nothing of it."""
     question.has_returned = question.no_finish = True
+    connection.uncount_question(question)
     connection.give_back(question.param_exports)
     question.param_exports = None
     if question.redirected:
         connection.tail_calls = False
+    if question.finish_sent:
+        return connection.forget_question(question)
     return question.settle(None, RemoteError(
         "the peer does not implement this kind of call", kind="UNIMPLEMENTED"
     ))

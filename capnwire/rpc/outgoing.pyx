@@ -10,14 +10,16 @@ from capnwire.rpc.connection cimport (
     Answer, AnswerReference, Connection, Export, Question, RemotePromise, disconnected,
     new_question,
 )
-from capnwire.rpc.descriptors cimport describe, write_capabilities, write_exception, write_target
+from capnwire.rpc.descriptors cimport (
+    describe, kept_error, write_capabilities, write_exception, write_target,
+)
 from capnwire.rpc.layout cimport *
 from capnwire.rpc.messages cimport (
     fill_call, fill_return, outgoing_call, outgoing_results, small_message,
 )
 from capnwire.service.reference cimport (
     CALL_HEADER, FAILED, NO_PIPELINING, ONLY_PIPELINE, PENDING, RETURNED, RETURN_CONTENT,
-    RETURN_HEADER, BrokenReference, Call, Outcome, Reference, broken, content_of,
+    RETURN_HEADER, BrokenReference, Call, Outcome, Reference, content_of,
     innermost, words_of,
 )
 from capnwire.wire.arena cimport Arena, BuilderArena, capabilities_of
@@ -123,7 +125,8 @@ cdef int ask(
     question.redirected = tail
     question.sent_at = connection.outbox.size + table + 24
     question.sent_chunk = connection.outbox.closed
-    connection.call_bytes += table + words_of(arena) * 8
+    question.words = words_of(arena)
+    connection.call_bytes += table + question.words * 8
     connection.put(arena)
     if connection.outbox.closed != question.sent_chunk:
         question.sent_chunk = <uint64_t>-1
@@ -139,7 +142,7 @@ cdef int tail_possible(Connection connection, Answer answer, uint8_t hints) exce
         return False
     return not (
         answer.redirected or answer.no_pipelining or answer.only_pipeline or answer.finished
-        or answer.cancelled or hints
+        or answer.cancelled or answer.waits_in is not None or hints
     )
 
 
@@ -150,6 +153,7 @@ cdef int tail_to(Connection connection, Answer answer, Question question) except
     answer.lead_to(question)
     answer.returned = True
     connection.uncount(answer)
+    connection.count_question(question)
     connection.outbox.put_return(answer.id, RETURN_TAKE_FROM, question.id)
     return connection.output()
 
@@ -167,6 +171,7 @@ cdef int send_return(Connection connection, Answer answer) except -1:
     if answer.only_pipeline and not answer.finished:
         if answer.state == RETURNED:
             strict_table(connection, answer)
+            connection.keep_results(answer, words_held(answer.results.arena))
         answer.returned = True
         return 0
     if answer.finished:
@@ -235,7 +240,8 @@ cdef int return_exception(Connection connection, Answer answer) except -1:
     write_exception(
         arena, &arena.root_segment.head, base + 40, answer.error, connection.send_traces
     )
-    return connection.put(arena)
+    connection.put(arena)
+    return connection.keep_results(answer, words_of(arena))
 
 
 cdef int strict_table(Connection connection, Answer answer) except -1:
@@ -264,8 +270,8 @@ cdef int send_due(Connection connection) except -1:
     cdef list due
     cdef Export entry
     due, connection.due = connection.due, []
-    for entry, error in due:
-        send_resolve(connection, entry, broken(error))
+    for entry in due:
+        send_resolve(connection, entry, entry.reference)
     return 0
 
 
@@ -278,11 +284,11 @@ cdef int send_resolve(Connection connection, Export entry, Reference reference) 
     store32(base + 24 + RESOLVE_PROMISE, entry.id)
     if isinstance(reference, BrokenReference) and not (<BrokenReference>reference).is_null:
         store16(base + 24 + RESOLVE_TAG, 1)
+        error = kept_error(connection, (<BrokenReference>reference).error)
         write_exception(
-            arena, &arena.root_segment.head, base + 32, (<BrokenReference>reference).error,
-            connection.send_traces,
+            arena, &arena.root_segment.head, base + 32, error, connection.send_traces
         )
-        entry.reference = reference
+        entry.reference = connection.broken_here(error)
         return connection.put(arena)
     init_struct(arena, &arena.root_segment.head, base + 32, 1, 1, &struct)
     entry.reference = describe(

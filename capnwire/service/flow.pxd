@@ -39,6 +39,7 @@ cdef class Flow:
 
 cdef class StreamAnswer(Outcome):
     cdef Flow flow
+    cdef Outcome call                # what it follows
     cdef uint64_t size               # bytes
 
 

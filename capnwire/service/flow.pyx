@@ -117,6 +117,9 @@ cdef class StreamAnswer(Outcome):
         if self.state != PENDING:
             return 0
         self.state = RETURNED
+        if self.call.cancelled:      # like its object, its stream goes on
+            error = None
+        self.call = None
         return self.flow.take_answer(self, error)
 
 
@@ -128,9 +131,10 @@ cdef object streamed(object reply, Outcome outcome, Reference target, Call call)
     if flow is None:
         flow = flow_of(target, runtime.stream_window, runtime.stream_window_limit)
     flow.clock = runtime.clock
-    answer.flow, answer.size = flow, words_of(<BuilderArena>call.arena) * 8
+    answer.flow, answer.call = flow, outcome
+    answer.size = words_of(<BuilderArena>call.arena) * 8
     outcome.reply = None
-    outcome.sinks = [answer]
+    outcome.sinks = {answer: None}
     flow.sent(answer)
     target.call(call)
     if flow.error is not None or flow.has_room():

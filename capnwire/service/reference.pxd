@@ -72,12 +72,12 @@ cdef class Outcome:
     cdef readonly AnyPointerReader results
     cdef readonly object error
     cdef Outcome source              # the outcome that this one will be equal to
-    cdef list sinks                  # outcomes that will be equal to this one, or None
+    cdef dict sinks                  # the outcomes that will be equal to this one, or None
     cdef object reply                # the future of a program, or None
     cdef object method               # its Method, to type the results
     cdef dict pipelined              # path -> Reference, or None
     cdef object task                 # what runs: has cancel(), or None
-    cdef Reference waits_in          # where its call waits, in a queue
+    cdef Reference waits_in          # in whose queue its call is, or which waits for its end
     cdef Runtime runtime
 
     cdef int settle(self, AnyPointerReader results, object error) except -1
@@ -91,6 +91,7 @@ cdef class Outcome:
     cdef int cancel(self) except -1
     cdef int source_unwanted(self, Outcome sink) except -1
     cdef int call_unqueued(self) except -1
+    cdef int method_ended(self) except -1
     cdef object peer(self)
 
 
@@ -110,6 +111,9 @@ cdef class Reference:
 cdef class Waiter:
     """Is told when a promise took its next step."""
 
+    cdef Promise waits_for
+
+    cdef int wait_no_more(self) except -1
     cdef int promise_resolved(self, Promise promise, Reference target) except -1
 
 
@@ -117,13 +121,12 @@ cdef class Promise(Reference):
     """A reference to what is not known yet; once it is, `target`."""
 
     cdef readonly Reference target
-    cdef list waiters
+    cdef dict waiters                # in the order in which they came, or None
 
     cdef int take(self, Call call) except -1
     cdef int resolve(self, Reference target) except -1
     cdef int finish_resolve(self) except -1
     cdef int wait(self, Waiter waiter) except -1
-    cdef int forget(self, Waiter waiter) except -1
 
 
 cdef class QueuedReference(Promise):

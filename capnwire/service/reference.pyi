@@ -123,5 +123,6 @@ def pipelined(outcome: Outcome, path: bytes) -> Reference:
 def misuse(text: str) -> BaseException:
     """An error for what a program may not do now."""
 
+CANCELLED: str
 __pyx_capi__: dict[str, object]
 __test__: dict[str, str]

@@ -31,6 +31,8 @@ cdef enum:
     DEEPEST_STEP = 64            # steps that run one within the other: C stack
     LONGEST_WAIT = 100           # calls that wait for one another: looked through for a circle
 
+CANCELLED = "the call was cancelled"
+
 
 # The steps that lead to one another along chains whose length a peer or a program decides.
 cdef enum:
@@ -201,9 +203,8 @@ cdef class Outcome:
             return self.settle(None, RemoteError("a call waits for its own results"))
         self.source = source
         if source.sinks is None:
-            source.sinks = [self]
-        else:
-            source.sinks.append(self)
+            source.sinks = {}
+        source.sinks[self] = None
         self.lead_to(source)
         return self.leave() if self.cancelled else 0
 
@@ -216,7 +217,9 @@ cdef class Outcome:
 
     cdef int leave(self) except -1:
         """Follow no more: this outcome is not wanted."""
-        return self.source.source_unwanted(self)
+        source, self.source = self.source, None
+        (<Outcome>source).source_unwanted(self)
+        return self.settle(None, RemoteError(CANCELLED))
 
     cdef Reference pipeline(self, bytes path):
         """The capability at `path` (16-bit pointer indices) in the results, known or not."""
@@ -262,12 +265,14 @@ cdef class Outcome:
             return self.leave()
         if self.task is not None:
             self.task.cancel()
+        elif self.waits_in is not None:
+            return self.settle(None, RemoteError("the call was cancelled before it started"))
         return 0
 
     cdef int source_unwanted(self, Outcome sink) except -1:
         """An outcome that follows this one is not wanted any more."""
-        if self.sinks is not None and sink in self.sinks:
-            self.sinks.remove(sink)
+        if self.sinks is not None:
+            self.sinks.pop(sink, None)
         if not self.sinks and self.reply is None:
             cancel_within(self)
         return 0
@@ -276,14 +281,17 @@ cdef class Outcome:
         """The last call that waited for a capability of the results is not wanted any more."""
         return 0
 
+    cdef int method_ended(self) except -1:
+        """The coroutine that ran for this outcome is over; it may have been settled long ago."""
+        return 0
+
     cdef object peer(self):
         """Who called, when it came over a connection."""
         return None
 
 
 cdef int shared_settle(Outcome outcome, AnyPointerReader results, object error) except -1:
-    cdef list sinks
-    cdef dict pipelined
+    cdef dict sinks, pipelined
     if outcome.state != PENDING:
         return 0
     outcome.results, outcome.error = results, error
@@ -398,6 +406,13 @@ cdef class Reference:
 cdef class Waiter:
     """Is told when a promise took its next step."""
 
+    cdef int wait_no_more(self) except -1:
+        cdef Promise promise
+        promise, self.waits_for = self.waits_for, None
+        if promise is not None and promise.waiters is not None:
+            promise.waiters.pop(self, None)
+        return 0
+
     cdef int promise_resolved(self, Promise promise, Reference target) except -1:
         return 0
 
@@ -435,23 +450,21 @@ cdef class Promise(Reference):
 
     cdef int finish_resolve(self) except -1:
         """Tell the waiters."""
-        cdef list waiters
+        cdef dict waiters
         waiters, self.waiters = self.waiters, None
         if waiters is not None:
             for waiter in waiters:
-                (<Waiter>waiter).promise_resolved(self, self.target)
+                if (<Waiter>waiter).waits_for is self:
+                    (<Waiter>waiter).waits_for = None
+                    (<Waiter>waiter).promise_resolved(self, self.target)
         return 0
 
     cdef int wait(self, Waiter waiter) except -1:
         """Tell `waiter` when `target` is there."""
         if self.waiters is None:
-            self.waiters = []
-        self.waiters.append(waiter)
-        return 0
-
-    cdef int forget(self, Waiter waiter) except -1:
-        if self.waiters is not None and waiter in self.waiters:
-            self.waiters.remove(waiter)
+            self.waiters = {}
+        self.waiters[waiter] = None
+        waiter.waits_for = self
         return 0
 
 

@@ -39,8 +39,11 @@ cdef class Context:
     cdef LocalReference reference
     cdef object made_results
     cdef bint has_started
+    cdef int spawned                 # coroutines made for it
+    cdef int running                 # the number of the one that runs, or 0
 
     cdef int spawn(self, object coroutine) except -1
+    cdef int ended(self) except -1
     cdef int finish(self, object value) except -1
 
 

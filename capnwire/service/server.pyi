@@ -82,5 +82,6 @@ class Context:
 def reference_to(server: Any, runtime: Runtime | None = None) -> Reference:
     """The reference to an instance of a server class, which is to run where `runtime` says."""
 
+CANCELLED: str
 __pyx_capi__: dict[str, object]
 __test__: dict[str, str]

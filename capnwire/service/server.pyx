@@ -7,7 +7,6 @@ while a streaming call runs, the others wait.
 cimport cython
 from cpython.object cimport PyObject
 
-from capnwire._any cimport AnyPointerReader
 from capnwire._fast cimport Struct, builder_of, get_reader_field, reader_of
 from capnwire._info cimport StructInfo, complete, find_field
 from capnwire.service.method cimport Method
@@ -25,6 +24,7 @@ from collections import OrderedDict
 from weakref import ref as weak_reference
 
 from capnwire.errors import LocalProtocolError, RemoteError
+from capnwire.service.reference import CANCELLED
 
 cdef extern from "Python.h":
     object PyObject_Vectorcall(object function, PyObject** args, size_t count, PyObject* names)
@@ -64,26 +64,6 @@ cdef class ReplyBase:
 
 
 @cython.final
-cdef class StreamEnd(Outcome):
-    """Follows a streaming call, to let the next call on its object start."""
-
-    cdef LocalReference reference
-
-    cdef int settle(self, AnyPointerReader results, object error) except -1:
-        cdef LocalReference reference = self.reference
-        cdef Outcome ended = reference.streaming
-        if reference.streaming is None:
-            return 0
-        reference.streaming = None
-        if error is not None and not ended.cancelled:
-            reference.failure = error
-        if reference.queue:
-            reference.scheduled = True
-            self.runtime.later(reference.pump)
-        return 0
-
-
-@cython.final
 cdef class LocalReference(Reference):
     """A reference to an object of this process."""
 
@@ -103,7 +83,15 @@ cdef class LocalReference(Reference):
         return self.schedule(call)
 
     cdef int unqueue(self, Outcome outcome) except -1:
-        self.queue.pop(outcome, None)
+        if outcome is not self.streaming:
+            self.queue.pop(outcome, None)
+            return 0
+        self.streaming = None
+        if outcome.error is not None and not outcome.cancelled:
+            self.failure = outcome.error
+        if self.queue:
+            self.scheduled = True
+            self.runtime.later(self.pump)
         return 0
 
     cdef int schedule(self, Call call) except -1:
@@ -143,10 +131,7 @@ cdef class LocalReference(Reference):
     cdef int deliver(self, Call call, ServerMethod entry) except -1:
         """Run a method, or at least make the task that will."""
         cdef Outcome outcome = call.outcome
-        cdef StreamEnd end
         cdef Context context
-        if outcome.cancelled:
-            return outcome.settle(None, RemoteError("the call was cancelled before it started"))
         if entry is None:
             return outcome.settle(None, unknown_method(self, call))
         if self.failure is not None:
@@ -155,12 +140,7 @@ cdef class LocalReference(Reference):
         context = Context.__new__(Context)
         context.call, context.entry, context.reference = call, entry, self
         if entry.method.streaming:
-            end = StreamEnd.__new__(StreamEnd)
-            end.reference, end.runtime = self, call.runtime
-            self.streaming = outcome
-            if outcome.sinks is None:
-                outcome.sinks = []
-            outcome.sinks.append(end)
+            self.streaming, outcome.waits_in = outcome, self
         try:
             result = invoke(self.server, entry, context)
         except BaseException as error:
@@ -306,16 +286,19 @@ cdef class Context:
 
     def complete(self, value):
         """The method gave `value`."""
+        self.ended()
         self.finish(value)
 
     def fail(self, error):
         """The method raised `error`."""
+        self.ended()
         self.call.outcome.settle(None, as_remote(error))
 
     def abandoned(self):
         """The coroutine was cancelled, by the caller or from within."""
         self.started()
-        self.call.outcome.settle(None, RemoteError("the call was cancelled"))
+        self.ended()
+        self.call.outcome.settle(None, RemoteError(CANCELLED))
 
     @property
     def is_started(self):
@@ -329,11 +312,21 @@ cdef class Context:
 
     cdef int spawn(self, object coroutine) except -1:
         cdef Outcome outcome = self.call.outcome
+        cdef int number = self.spawned + 1
+        self.spawned = self.running = number
+        self.has_started = False
         self.reference.unstarted += 1
         task = self.call.runtime.spawn(coroutine, self)
-        if outcome.state == PENDING:
+        # Started eagerly, it may be over, or its end may have made the next.
+        if self.running == number and outcome.state == PENDING:
             outcome.task = task
         return 0
+
+    cdef int ended(self) except -1:
+        """The coroutine is over."""
+        self.running = 0
+        self.call.outcome.task = None
+        return self.call.outcome.method_ended()
 
     cdef int finish(self, object value) except -1:
         """Settle the outcome by what the method returned."""
