@@ -93,11 +93,14 @@ class Listener:
         self._implementation, self._options = implementation, options
         self._server: Any = None
         self._sessions: set[Session] = set()
+        self._closed = False
         self.addresses: list[str] = []
 
     def _accept(self, pipe: SocketPipe, transport: Any) -> Session:
         session = Session(self._implementation, **self._options)
         self._sessions.add(session)
+        if self._closed:  # it was on its way: nobody else would end it
+            session.close()
         return session
 
     def _protocol(self) -> SocketPipe:
@@ -126,6 +129,7 @@ class Listener:
 
     async def close(self, *, drain: float | None = None) -> None:
         """Listen no more and end all sessions, after up to `drain` seconds for running calls."""
+        self._closed = True
         self._server.close()
         sessions = list(self._sessions)
         if drain is not None and sessions:

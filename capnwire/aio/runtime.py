@@ -7,7 +7,6 @@ import logging
 import sys
 import threading
 import time
-import weakref
 from typing import TYPE_CHECKING, Any
 
 from capnwire.service.client import pipeline_of, set_runtime_finder
@@ -52,14 +51,28 @@ class Reply(asyncio.Future, ReplyBase):  # type: ignore[type-arg]
         return getattr(self.pipeline, name)
 
 
+class _Task(asyncio.Task):  # type: ignore[type-arg]
+    """A method's task that always begins: cancelled before, it would end without a word."""
+
+    running: _Running
+
+    def cancel(self, msg: Any = None) -> bool:
+        """Cancel the task, or see to it that its method does not start."""
+        if self.running.context.is_started:
+            return super().cancel(msg)
+        self.running.unwanted = True
+        return True
+
+
 class _Running:
     """A method's task; cancelled before its first line, it does not start."""
 
-    __slots__ = ("context", "task")
+    __slots__ = ("context", "task", "unwanted")
 
     def __init__(self, context: Any) -> None:
         self.context = context
         self.task: asyncio.Task[None]
+        self.unwanted = False
 
     def cancel(self) -> None:
         """Cancel the task, if its method has begun."""
@@ -116,7 +129,8 @@ class LoopRuntime(Runtime):
         if EAGER and self.loop.is_running():
             running.task = asyncio.Task(body, loop=self.loop, eager_start=True)  # type: ignore[call-arg, unused-ignore]
         else:
-            running.task = self.loop.create_task(body)
+            running.task = task = _Task(body, loop=self.loop)
+            task.running = running
         return running
 
     def keep(self, task: Any) -> None:
@@ -128,7 +142,7 @@ class LoopRuntime(Runtime):
         context = running.context
         context.started()
         try:
-            if context.is_cancelled:
+            if running.unwanted or context.is_cancelled:
                 coroutine.close()
                 context.abandoned()
                 return
@@ -152,8 +166,7 @@ class LoopRuntime(Runtime):
         self.loop.call_exception_handler({"message": text, "exception": error})
 
 
-_runtimes: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, LoopRuntime]
-_runtimes = weakref.WeakKeyDictionary()
+_runtimes: dict[asyncio.AbstractEventLoop, LoopRuntime] = {}
 
 
 def runtime_of(loop: asyncio.AbstractEventLoop | None = None) -> LoopRuntime:
@@ -165,6 +178,9 @@ def runtime_of(loop: asyncio.AbstractEventLoop | None = None) -> LoopRuntime:
     loop = loop or asyncio.get_running_loop()
     runtime = _runtimes.get(loop)
     if runtime is None:
+        # Not a weak dictionary: a runtime has its loop, which would never be dropped.
+        for other in [other for other in list(_runtimes) if other.is_closed()]:
+            _runtimes.pop(other, None)
         runtime = _runtimes[loop] = LoopRuntime(loop)
     return runtime
 

@@ -33,7 +33,7 @@ class Session:
     `import_limit` capabilities held.
     `tail_calls` says whether the peer understands them; by default, once it has used them itself.
     With `send_traces`, exceptions that are sent carry their `trace`.  `write_timeout` is how many
-    seconds the peer may take no output.
+    seconds the peer may take no output, and how many it has for the rest once a session is closed.
     """
 
     def __init__(
@@ -107,7 +107,8 @@ class Session:
             left = None if deadline is None else deadline - self.loop.time()
             if left is not None and left <= 0:
                 return False
-            self._idle = self.loop.create_future()
+            if self._idle is None:
+                self._idle = self.loop.create_future()
             either: list[asyncio.Future[Any]] = [self._idle, self._ended]
             await asyncio.wait(either, timeout=left, return_when=asyncio.FIRST_COMPLETED)
         return True

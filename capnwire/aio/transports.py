@@ -95,7 +95,8 @@ class SocketPipe(asyncio.BufferedProtocol):
 
     def stuck(self) -> None:
         """The time is over."""
-        if self.written - self.transport.get_write_buffer_size() > self.taken:
+        took_some = self.written - self.transport.get_write_buffer_size() > self.taken
+        if took_some and not self.session.is_closed:
             self.wait_for_peer()
             return
         self.timer = None
@@ -113,9 +114,12 @@ class SocketPipe(asyncio.BufferedProtocol):
                 self.transport.pause_reading()
 
     def close(self) -> None:
-        """Close once everything is sent, or the peer takes none of it."""
+        """Close once everything is sent, or `write_timeout` is over."""
         self.transport.close()
-        if self.timer is None and self.transport.get_write_buffer_size():
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+        if self.transport.get_write_buffer_size():
             self.wait_for_peer()
 
     async def wait_closed(self) -> None:
@@ -220,6 +224,9 @@ class StreamPipe:
             pass
         except (OSError, EOFError) as found:
             error = found
+        except BaseException as found:  # of a method that leaves the loop: nobody reads any more
+            self.session.lost(found)
+            raise
         self.session.lost(error)
 
     async def are_taken(self) -> bool:
@@ -261,9 +268,17 @@ class StreamPipe:
         write_all(self.writer, chunks)
 
     def close(self) -> None:
-        """Close once everything is sent."""
+        """Close once everything is sent, or `write_timeout` is over."""
         self.writer.close()
         self.task.cancel()
+        timeout = self.session.write_timeout
+        if timeout is not None and self.writer.transport.get_write_buffer_size():
+            self.session.loop.call_later(timeout, self.give_up)
+
+    def give_up(self) -> None:
+        """The time is over."""
+        if self.writer.transport.get_write_buffer_size():
+            self.writer.transport.abort()
 
     async def wait_closed(self) -> None:
         """Wait until all is closed."""
