@@ -23,7 +23,8 @@ from capnwire.rpc.outgoing cimport (
 from capnwire.rpc.tables cimport IdTable
 from capnwire.service.reference cimport (
     ONLY_PIPELINE, PENDING, RETURNED, BrokenReference, Call, Outcome, Promise, QueuedReference,
-    Reference, Runtime, Waiter, broken, capability_at, innermost, shared_settle,
+    Reference, Runtime, SwitchedReference, Waiter, broken, capability_at, innermost, new_switched,
+    shared_settle,
 )
 from capnwire.wire.arena cimport BuilderArena
 from capnwire.wire.framing cimport FrameDecoder
@@ -287,6 +288,11 @@ cdef class Answer(Outcome):
     cdef int cancel(self) except -1:
         return self.cancel_now()
 
+    cdef int lead_to(self, Outcome source) except -1:
+        Outcome.lead_to(self, source)
+        # Calls that waited here have gone on, and were perhaps all that it was needed for.
+        return self.runtime.later(self.cancel_later) if self.finished else 0
+
     cdef int method_ended(self) except -1:
         if not self.stopping:
             return 0
@@ -310,56 +316,6 @@ cdef bint is_wanted(object promise, Py_ssize_t held):
 cdef bint is_awaited(object reply):
     """Whether somebody waits for a reply already."""
     return reply is not None and bool(getattr(reply, "_callbacks", None))
-
-
-cdef class StrictSwitch(Waiter)
-
-
-@cython.final
-cdef class SwitchedReference(QueuedReference):
-    """A place of an answer whose earlier calls wait for an embargo: later ones wait here."""
-
-    cdef StrictSwitch switch
-
-    cdef int take(self, Call call) except -1:
-        self.switch.waited_in = self
-        return QueuedReference.take(self, call)
-
-    cdef int unqueue(self, Outcome outcome) except -1:
-        QueuedReference.unqueue(self, outcome)
-        if not self.queue:
-            self.switch.waited_in = None
-        return 0
-
-
-@cython.final
-cdef class StrictSwitch(Waiter):
-    """Lets calls through to `target` once the embargo before them is lifted.
-
-    It goes with its place: a peer may never lift the embargo.
-    """
-
-    cdef object place                    # weak, of the SwitchedReference
-    cdef SwitchedReference waited_in     # the same, while calls wait in it
-    cdef Reference target
-
-    def place_dropped(self, weak):
-        self.place = None
-        self.wait_no_more()
-
-    cdef int promise_resolved(self, Promise promise, Reference target) except -1:
-        place = None if self.place is None else self.place()
-        self.place = self.waited_in = None
-        return 0 if place is None else (<SwitchedReference>place).resolve(self.target)
-
-
-cdef SwitchedReference new_switched(Promise embargo, Reference target):
-    cdef SwitchedReference made = SwitchedReference.__new__(SwitchedReference)
-    cdef StrictSwitch switch = StrictSwitch.__new__(StrictSwitch)
-    made.runtime, made.switch = embargo.runtime, switch
-    switch.place, switch.target = weak_reference(made, switch.place_dropped), target
-    embargo.wait(switch)
-    return made
 
 
 # ---------------------------------------------------------------- exports and imports

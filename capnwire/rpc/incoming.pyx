@@ -297,8 +297,7 @@ cdef Answer take_answer(Connection connection, uint32_t id):
             "`sendResultsTo.yourself`."
         )
     answer.taken = True
-    answer.returned = True
-    connection.uncount(answer)
+    answer.returned = True       # but in flight until its method ends
     connection.outbox.put_return(id, RETURN_ELSEWHERE, 0)
     return answer
 

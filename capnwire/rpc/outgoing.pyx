@@ -165,9 +165,13 @@ cdef int send_return(Connection connection, Answer answer) except -1:
     cdef BuilderArena arena
     cdef uint8_t* base
     cdef list exported = None
-    if connection.error is not None or answer.returned:
+    if connection.error is not None:
         return 0
     connection.uncount(answer)
+    if answer.returned:
+        if answer.results is None or answer.finished:
+            return 0
+        return connection.keep_results(answer, words_held(answer.results.arena))
     if answer.only_pipeline and not answer.finished:
         if answer.state == RETURNED:
             strict_table(connection, answer)

@@ -137,6 +137,19 @@ cdef class QueuedReference(Promise):
     cdef bint embargoed              # waits for a Disembargo to come back
 
 
+cdef class SwitchedReference
+
+
+cdef class StrictSwitch(Waiter):
+    cdef object place                    # weak, of the SwitchedReference
+    cdef SwitchedReference waited_in     # the same, while calls wait in it
+    cdef Reference target
+
+
+cdef class SwitchedReference(QueuedReference):
+    cdef StrictSwitch switch
+
+
 cdef class BrokenReference(Reference):
     """Every call on it fails alike."""
 
@@ -145,6 +158,7 @@ cdef class BrokenReference(Reference):
 
 
 cdef Reference innermost(Reference reference)
+cdef SwitchedReference new_switched(Promise embargo, Reference target)
 cdef BrokenReference broken(object error)
 cdef BrokenReference null_reference()
 cdef Reference capability_at(AnyPointerReader results, bytes path)

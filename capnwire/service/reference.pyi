@@ -97,6 +97,16 @@ class Promise(Reference):
 class QueuedReference(Promise):
     """A promise of this process: calls wait in it."""
 
+@final
+class SwitchedReference(QueuedReference):
+    """A place of an answer whose earlier calls wait for an embargo: later ones wait here."""
+
+@final
+class StrictSwitch(Waiter):
+    """Lets calls through to a target once the embargo before them is lifted."""
+
+    def place_dropped(self, weak: object) -> None: ...
+
 @disjoint_base
 class BrokenReference(Reference):
     """Every call on it fails alike."""

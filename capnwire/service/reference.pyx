@@ -21,6 +21,7 @@ from capnwire.wire.reader cimport StructRef, read_struct
 from capnwire.wire.units cimport word_t
 
 from collections import deque
+from weakref import ref as weak_reference
 
 from capnwire.errors import DecodeError, LocalProtocolError, RemoteError
 
@@ -533,6 +534,47 @@ cdef bint waits_for(QueuedReference promise, Outcome outcome):
             return False
         promise = <QueuedReference>maker.waits_in
     return False
+
+
+@cython.final
+cdef class SwitchedReference(QueuedReference):
+    """A place of an answer whose earlier calls wait for an embargo: later ones wait here."""
+
+    cdef int take(self, Call call) except -1:
+        self.switch.waited_in = self
+        return QueuedReference.take(self, call)
+
+    cdef int unqueue(self, Outcome outcome) except -1:
+        QueuedReference.unqueue(self, outcome)
+        if not self.queue:
+            self.switch.waited_in = None
+        return 0
+
+
+@cython.final
+cdef class StrictSwitch(Waiter):
+    """Lets calls through to `target` once the embargo before them is lifted.
+
+    It goes with its place: a peer may never lift the embargo.
+    """
+
+    def place_dropped(self, weak):
+        self.place = None
+        self.wait_no_more()
+
+    cdef int promise_resolved(self, Promise promise, Reference target) except -1:
+        place = None if self.place is None else self.place()
+        self.place = self.waited_in = None
+        return 0 if place is None else (<SwitchedReference>place).resolve(self.target)
+
+
+cdef SwitchedReference new_switched(Promise embargo, Reference target):
+    cdef SwitchedReference made = SwitchedReference.__new__(SwitchedReference)
+    cdef StrictSwitch switch = StrictSwitch.__new__(StrictSwitch)
+    made.runtime, made.switch = embargo.runtime, switch
+    switch.place, switch.target = weak_reference(made, switch.place_dropped), target
+    embargo.wait(switch)
+    return made
 
 
 cdef Reference innermost(Reference reference):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import socket
+import weakref
 from typing import Any
 
 import pytest
 
 import capnwire
-from capnwire.aio.runtime import LoopRuntime
 from capnwire.aio.transports import SocketPipe
 from capnwire.errors import RemoteError
 from tests.aio.service import SCHEMA, Calculator, run
@@ -62,11 +62,13 @@ def test_a_loop_that_is_closed_is_not_kept() -> None:
     async def main() -> None:
         server, client = capnwire.memory_pair(Calculator(), None)
         assert (await client.bootstrap(SCHEMA.Calculator).add(1, 2)).value == 3
+        loops.append(weakref.ref(asyncio.get_running_loop()))
 
+    loops: list[weakref.ref[asyncio.AbstractEventLoop]] = []
     for _ in range(5):
         run(main())
     gc.collect()
-    assert sum(isinstance(found, LoopRuntime) for found in gc.get_objects()) == 1
+    assert [loop() is None for loop in loops[:-1]] == [True] * 4, "a new one lets go of them"
 
 
 def test_whoever_connects_while_a_listener_closes_is_sent_away() -> None:

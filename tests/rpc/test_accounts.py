@@ -224,6 +224,29 @@ def test_a_taken_call_goes_on_for_our_question_when_the_calls_on_it_are_cancelle
     assert not any("cancelled" in text for text in said)
 
 
+def test_a_taken_call_is_in_flight_until_it_ends() -> None:
+    talker = holding(("senderHosted", 5), call_limit=3)
+    for number in range(3):
+        talker.say(call(1, 0, "callHeld", to="yourself"))
+        talker.say(returns(number, which="takeFromOtherQuestion", other=1), finish(1))
+    assert talker.end.tables()["answers"] == []
+    assert len(talker.runtime.tasks) == 3, "each waits for itself"
+    assert talker.say(call(1, 0, "echo"))[0].startswith("return 1 exception overloaded")
+
+
+def test_a_finished_call_for_pipelining_only_ends_once_the_calls_on_it_are_sent_on() -> None:
+    talker = holding(("senderHosted", 5))
+    talker.say(call(1, 0, "block"), call(2, (1, 0), "getHeld", hints=("onlyPromisePipeline",)))
+    assert talker.say(call(3, (2, 0), "echo", n=1), finish(2)) == []
+    high = 1 << 31
+    said = talker.say(call(4, 0, "unblock", mode=1))
+    assert f"call {high} on imported 5 getHeld onlyPromisePipeline" in said
+    assert f"call 0 on answer {high}.0 echo n=1 to yourself" in said
+    assert f"finish {high} release" in said
+    talker.say(returns(0, which="resultsSentElsewhere"), finish(1), finish(3))
+    assert talker.end.tables()["answers"] == talker.end.tables()["questions"] == []
+
+
 # ------------------------------------------------------------------ promises and embargoes
 
 
