@@ -40,6 +40,7 @@ class TwoVats(RuleBasedStateMachine):
         # The collector runs when a rule says so, and over what comes now: the same steps are the
         # same states.
         gc.disable()
+        gc.collect()
         gc.freeze()
         self.net = Network(["ab"])
         self.handles: dict[str, list[Handle]] = {"a": [], "b": []}
