@@ -44,9 +44,11 @@ async def served_by_pycapnp(kind: str, folder: Path) -> AsyncIterator[str]:
     assert process.stdout is not None
     line = (await process.stdout.readline()).decode().strip()
     assert line, (await process.communicate())[1].decode()
-    yield f"unix:{folder}/socket" if kind == "unix" else f"tcp://127.0.0.1:{line}"
-    process.kill()
-    await process.communicate()
+    try:
+        yield f"unix:{folder}/socket" if kind == "unix" else f"tcp://127.0.0.1:{line}"
+    finally:
+        process.kill()
+        await process.communicate()
 
 
 @pytest.mark.parametrize("kind", ["tcp", "unix"])
