@@ -71,12 +71,12 @@ class _Running:
 
     def __init__(self, context: Any) -> None:
         self.context = context
-        self.task: asyncio.Task[None]
+        self.task: asyncio.Task[None] | None = None
         self.unwanted = False
 
     def cancel(self) -> None:
         """Cancel the task, if its method has begun."""
-        if self.context.is_started:
+        if self.context.is_started and self.task is not None:
             self.task.cancel()
 
 
@@ -160,6 +160,7 @@ class LoopRuntime(Runtime):
             context.complete(value)
         finally:
             self.running.discard(running)
+            running.task = None  # it has this, and the results would wait for the collector
 
     def report(self, error: BaseException, text: str) -> None:
         """Give an exception that no caller gets to the loop's handler."""

@@ -13,7 +13,7 @@ import pytest
 import capnwire
 from capnwire.aio.transports import SocketPipe
 from capnwire.errors import RemoteError
-from tests.aio.service import SCHEMA, Calculator, run
+from tests.aio.service import SCHEMA, Calculator, Counter, run
 from tests.aio.test_misuse import Odd
 
 
@@ -84,6 +84,30 @@ def test_whoever_connects_while_a_listener_closes_is_sent_away() -> None:
         assert not server._sessions
 
     run(main())
+
+
+def test_what_a_method_returned_does_not_wait_for_the_collector() -> None:
+    class Making(Calculator):
+        async def wait(self) -> Any:
+            counter = Counter()
+            made.append(weakref.ref(counter))
+            return counter
+
+    made: list[weakref.ref[Counter]] = []
+
+    async def main() -> None:
+        server, client = capnwire.memory_pair(Making(), None)
+        calculator = client.bootstrap(SCHEMA.Calculator)
+        assert (await (await calculator.wait()).result.next()).value == 1
+        for _ in range(6):
+            await asyncio.sleep(0)
+        assert made[0]() is None
+
+    gc.disable()
+    try:
+        run(main())
+    finally:
+        gc.enable()
 
 
 def test_a_task_that_is_cancelled_before_it_begins_answers_its_caller() -> None:
