@@ -29,7 +29,8 @@ class Session:
     or a function that gets the peer's address and gives one.  Limits, all of what the peer may do:
     `message_words` of one message and its `nesting_limit`; `call_limit` calls and `byte_limit`
     bytes of calls in flight and of results not finished (beyond them calls are answered
-    `overloaded`, at twice as many unfinished the connection is aborted); `export_limit` and
+    `overloaded`, at twice as many unfinished the connection is aborted; calls of ours that were
+    cancelled and that the peer has not answered count too); `export_limit` and
     `import_limit` capabilities held.
     `tail_calls` says whether the peer understands them; by default, once it has used them itself.
     With `send_traces`, exceptions that are sent carry their `trace`.  `write_timeout` is how many

@@ -299,6 +299,8 @@ cdef Answer take_answer(Connection connection, uint32_t id):
     answer.taken = True
     answer.returned = True       # but in flight until its method ends
     connection.outbox.put_return(id, RETURN_ELSEWHERE, 0)
+    if answer.finished:
+        connection.remove_answer(answer)
     return answer
 
 

@@ -129,6 +129,27 @@ def test_a_task_that_is_cancelled_before_it_begins_answers_its_caller() -> None:
     run(main())
 
 
+class Twofold(Calculator):
+    """Its coroutine gives another."""
+
+    async def wait(self) -> Any:
+        return super().wait()
+
+
+def test_cancelling_a_call_cancels_the_coroutine_that_its_coroutine_gave() -> None:
+    async def main() -> None:
+        calculator = Twofold()
+        _, client = capnwire.memory_pair(calculator, None)
+        called = client.bootstrap(SCHEMA.Calculator)
+        reply = called.wait()
+        await calculator.started.wait()
+        reply.cancel()
+        await calculator.cancelled.wait()
+        assert (await called.add(1, 2)).value == 3
+
+    run(main())
+
+
 def test_closing_lets_the_peer_take_its_time_once() -> None:
     async def main() -> None:
         session = capnwire.Session()

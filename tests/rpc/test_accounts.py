@@ -234,6 +234,18 @@ def test_a_taken_call_is_in_flight_until_it_ends() -> None:
     assert talker.say(call(1, 0, "echo"))[0].startswith("return 1 exception overloaded")
 
 
+def test_a_call_that_is_taken_after_its_finish_frees_its_id() -> None:
+    talker = holding(("senderHosted", 5))
+    talker.say(call(1, 0, "callHeld"))
+    talker.say(call(2, 0, "block", to="yourself"), call(3, (2, 0), "echo"), finish(2))
+    assert talker.say(returns(0, which="takeFromOtherQuestion", other=2)) == [
+        "return 2 resultsSentElsewhere"]
+    assert talker.say(call(2, 0, "echo", n=7)) == ["return 2 results n=7 no finish"]
+    said = talker.say(call(2, 0, "unblock", mode=0))
+    assert "return 3 results n=0 no finish" in said
+    assert talker.end.tables()["answers"] == talker.end.tables()["questions"] == []
+
+
 def test_a_finished_call_for_pipelining_only_ends_once_the_calls_on_it_are_sent_on() -> None:
     talker = holding(("senderHosted", 5))
     talker.say(call(1, 0, "block"), call(2, (1, 0), "getHeld", hints=("onlyPromisePipeline",)))
