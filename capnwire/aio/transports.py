@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from capnwire.aio.runtime import READ_BYTES
@@ -153,7 +154,7 @@ class MemoryPipe:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.other: MemoryPipe
-        self.inbox: list[Any] = []
+        self.inbox: deque[Any] = deque()
         self.busy = self.ended = False
 
     def write(self, chunks: list[Any]) -> None:
@@ -171,12 +172,13 @@ class MemoryPipe:
         self.busy = True
         try:
             while self.inbox:
-                chunks, self.inbox = self.inbox, []
-                for chunk in chunks:
-                    self.session.connection.receive_data(chunk)
+                while self.inbox:
+                    self.session.connection.receive_data(self.inbox.popleft())
                 self.session.flush()
         finally:
             self.busy = False
+            if self.inbox:  # a method has left the loop
+                self.session.loop.call_soon(self.deliver)
         if self.ended:
             self.session.lost()
 

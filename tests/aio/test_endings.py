@@ -194,6 +194,22 @@ def test_closed_streams_end_although_nobody_waits_for_it() -> None:
     run(main())
 
 
+def test_an_exit_in_a_method_loses_nothing_that_came_with_it() -> None:
+    loop = asyncio.new_event_loop()
+    left, right = capnwire.memory_pair(Odd(SystemExit("out")), None, loop=loop)
+    calculator = right.bootstrap(SCHEMA.Calculator)
+    replies = [calculator.fail("", ""), calculator.blob(bytes(50_000)), calculator.add(1, 2)]
+    with pytest.raises(SystemExit):
+        loop.run_until_complete(replies[0])
+    assert len(loop.run_until_complete(replies[1]).data) == 50_000
+    assert loop.run_until_complete(replies[2]).value == 3
+    with pytest.raises(RemoteError, match="out"):
+        loop.run_until_complete(replies[0])
+    left.close()
+    loop.run_until_complete(right.wait_closed())
+    loop.close()
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
 def test_an_exit_in_a_method_ends_a_session_over_streams(error: type[BaseException]) -> None:
     loop = asyncio.new_event_loop()
