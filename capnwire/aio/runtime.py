@@ -154,7 +154,8 @@ class LoopRuntime(Runtime):
             log.debug("a method raised", exc_info=error)
             context.fail(error)
         except BaseException as error:
-            context.fail(error)
+            if not self.loop.is_closed():  # else it is the collector, which ends what was left
+                context.fail(error)
             raise
         else:
             context.complete(value)
@@ -181,7 +182,9 @@ def runtime_of(loop: asyncio.AbstractEventLoop | None = None) -> LoopRuntime:
     if runtime is None:
         # Not a weak dictionary: a runtime has its loop, which would never be dropped.
         for other in [other for other in list(_runtimes) if other.is_closed()]:
-            _runtimes.pop(other, None)
+            over = _runtimes.pop(other, None)
+            if over is not None:
+                over.is_over = True
         runtime = _runtimes[loop] = LoopRuntime(loop)
     return runtime
 

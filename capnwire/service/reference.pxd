@@ -30,6 +30,7 @@ cdef class Runtime:
 
     cdef object ready                # deque of works: callables without arguments
     cdef bint draining
+    cdef public bint is_over         # its loop is closed: nothing runs here any more
     cdef public object reply_type    # a future's class: called with `reply_options`
     cdef public dict reply_options
     cdef public uint64_t stream_window         # bytes in flight of streaming calls, by default

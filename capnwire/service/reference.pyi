@@ -23,6 +23,7 @@ class Runtime:
     stream_window: int
     stream_window_limit: int
     clock: Callable[[], int] | None
+    is_over: bool
     def __new__(cls, *args: Any, **options: Any) -> Any: ...
     def soon(self, work: Callable[[], object]) -> None:
         """Let `work()` run soon, not within the caller."""

@@ -91,7 +91,7 @@ cdef class LocalReference(Reference):
             self.failure = outcome.error
         if self.queue:
             self.scheduled = True
-            self.runtime.later(self.pump)
+            outcome.runtime.later(self.pump)
         return 0
 
     cdef int schedule(self, Call call) except -1:
@@ -362,11 +362,12 @@ async def wait_for(awaitable):
 
 cdef LocalReference local_reference(object server):
     """The reference to an object: the same as long as anybody has it."""
-    cdef LocalReference made
+    cdef LocalReference made, found
     known = getattr(server, "_capnwire_reference", None)
     if known is not None:
         found = known()
-        if found is not None:
+        # What waited or ran in a loop that is closed would hold up the object for ever.
+        if found is not None and (found.runtime is None or not found.runtime.is_over):
             return found
     made = LocalReference.__new__(LocalReference)
     made.server = server

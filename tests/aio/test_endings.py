@@ -13,7 +13,7 @@ import pytest
 import capnwire
 from capnwire.aio.transports import SocketPipe
 from capnwire.errors import RemoteError
-from tests.aio.service import SCHEMA, Calculator, Counter, run
+from tests.aio.service import SCHEMA, Calculator, Counter, Sink, run
 from tests.aio.test_misuse import Odd
 
 
@@ -69,6 +69,32 @@ def test_a_loop_that_is_closed_is_not_kept() -> None:
         run(main())
     gc.collect()
     assert [loop() is None for loop in loops[:-1]] == [True] * 4, "a new one lets go of them"
+
+
+def test_an_object_is_served_again_after_a_loop_was_closed_in_the_middle_of_a_call() -> None:
+    sink = Sink()
+    sink.gate = asyncio.Event()
+    first = asyncio.new_event_loop()
+    first.set_exception_handler(lambda loop, context: None)  # of the task that has no end
+    pair = capnwire.memory_pair(sink, None, loop=first)
+    reply = pair[1].bootstrap(SCHEMA.Sink).write(b"x")
+
+    async def begun() -> None:
+        while not sink.running:
+            await asyncio.sleep(0)
+
+    first.run_until_complete(begun())
+    first.close()
+    sink.gate = None
+
+    async def main() -> None:
+        _, client = capnwire.memory_pair(sink, None)
+        called = client.bootstrap(SCHEMA.Sink)
+        await called.write(b"yz")
+        assert (await called.done()).bytes == 2
+
+    run(main())
+    assert reply.done(), "the window had room"
 
 
 def test_whoever_connects_while_a_listener_closes_is_sent_away() -> None:
