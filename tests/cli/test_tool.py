@@ -23,6 +23,7 @@ from capnwire.codecs.json_text import JsonSplitter
 from capnwire.compiler.opened import OpenedSchema
 from capnwire.compiler.text_values import TextReader, TextSplitter
 from capnwire.errors import CapnwireError, CompileError, DecodeError
+from tests.conftest import lack
 
 SCHEMA = """@0xbf5147bb5cf7b8e1;
 struct P {
@@ -250,7 +251,7 @@ def test_the_plugins_of_the_reference_take_our_request(folder: Path, capnp_tool:
         if (path := directory / "capnpc-c++").exists()
     ]
     if not found:
-        pytest.skip("there is no capnpc-c++")
+        lack("there is no capnpc-c++")
     (folder / "a").mkdir(), (folder / "b").mkdir()
     assert ours("compile", f"-o{found[0]}:a", "t.capnp").code == 0
     assert theirs(capnp_tool, "compile", f"-o{found[0]}:b", "t.capnp").code == 0

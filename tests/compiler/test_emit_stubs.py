@@ -16,6 +16,7 @@ import pytest
 
 from capnwire.compiler.driver import compile_files
 from capnwire.compiler.emit_stubs import emit_stubs, module_path
+from tests.conftest import lack
 
 sys.path.insert(0, str(Path(__file__).parent))
 from random_schemas import make_batch
@@ -66,11 +67,11 @@ def mypy(folder: Path, *files: str) -> tuple[int, str]:
 def pyright(folder: Path, *files: str) -> tuple[int, str]:
     command = shutil.which("pyright", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     if command is None:
-        pytest.skip("there is no pyright")
+        lack("there is no pyright")
     # Without Node it fetches one, which may fail; what it says of schemas is no matter of that.
     probe = subprocess.run([command, "--version"], capture_output=True, text=True, check=False)
     if probe.returncode:
-        pytest.skip(f"pyright cannot be run: {probe.stderr[-200:]}")
+        lack(f"pyright cannot be run: {probe.stderr[-200:]}")
     done = subprocess.run(
         [command, *files], cwd=folder, capture_output=True, text=True, check=False,
     )
