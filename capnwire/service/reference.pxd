@@ -40,8 +40,7 @@ cdef class Runtime:
     cdef object put_off              # deque of those that were too many for the stack
 
     cdef int later(self, object work) except -1
-    cdef bint enter(self, uint8_t step, object whose, object first, object second) except -1
-    cdef int leave(self) except -1
+    cdef int take_step(self, uint8_t step, object whose, object first, object second) except -1
     cdef object new_reply(self, Outcome outcome, object method)
 
 

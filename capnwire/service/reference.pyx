@@ -65,30 +65,21 @@ cdef class Runtime:
             self.wake()
         return 0
 
-    cdef bint enter(self, uint8_t step, object whose, object first, object second) except -1:
-        """Whether a step may run now: then `leave` follows it.
-
-        One that is too deep within others is put off until the outermost of them ends.
-        """
+    cdef int take_step(self, uint8_t step, object whose, object first, object second) except -1:
+        """Take a step now, or, too deep within others, when the outermost of them ends."""
         if self.nested == DEEPEST_STEP:
             self.put_off.append((step, whose, first, second))
-            return False
+            return 0
         self.nested += 1
-        return True
-
-    cdef int leave(self) except -1:
-        """A step has ended: the outermost sees to those that were put off."""
         try:
-            while self.nested == 1 and self.put_off:
-                step, whose, first, second = self.put_off.popleft()
-                if step == SETTLE:
-                    (<Outcome>whose).settle(first, second)
-                elif step == RESOLVE:
-                    (<QueuedReference>whose).resolve(first)
-                else:
-                    (<Outcome>whose).cancel()
+            step_now(step, whose, first, second)
         finally:
-            self.nested -= 1
+            try:
+                while self.nested == 1 and self.put_off:
+                    step, whose, first, second = self.put_off.popleft()
+                    step_now(step, whose, first, second)
+            finally:
+                self.nested -= 1
         return 0
 
     def soon(self, work):
@@ -331,31 +322,32 @@ cdef int adopt(Arena arena, Runtime runtime) except -1:
     return 0
 
 
+cdef int step_now(uint8_t step, object whose, object first, object second) except -1:
+    if step == SETTLE:
+        return (<Outcome>whose).settle(first, second)
+    if step == RESOLVE:
+        return Promise.resolve(<Promise>whose, first)
+    return (<Outcome>whose).cancel()
+
+
+cdef int step_within(
+    Runtime runtime, uint8_t step, object whose, object first, object second
+) except -1:
+    if runtime is None:
+        return step_now(step, whose, first, second)
+    return runtime.take_step(step, whose, first, second)
+
+
 cdef int settle_within(
     Runtime runtime, Outcome outcome, AnyPointerReader results, object error
 ) except -1:
     """Settle an outcome because another was settled: a long chain of them takes no stack."""
-    if runtime is None:
-        return outcome.settle(results, error)
-    if not runtime.enter(SETTLE, outcome, results, error):
-        return 0
-    try:
-        return outcome.settle(results, error)
-    finally:
-        runtime.leave()
+    return step_within(runtime, SETTLE, outcome, results, error)
 
 
 cdef int cancel_within(Outcome outcome) except -1:
     """Cancel an outcome because another was cancelled, or the task that awaits it."""
-    cdef Runtime runtime = outcome.runtime
-    if runtime is None:
-        return outcome.cancel()
-    if not runtime.enter(CANCEL, outcome, None, None):
-        return 0
-    try:
-        return outcome.cancel()
-    finally:
-        runtime.leave()
+    return step_within(outcome.runtime, CANCEL, outcome, None, None)
 
 
 cdef object typed_results(AnyPointerReader results, object method):
@@ -497,15 +489,7 @@ cdef class QueuedReference(Promise):
 
     cdef int resolve(self, Reference target) except -1:
         """Become `target`; until then calls wait here, also when that is put off."""
-        cdef Runtime runtime = self.runtime
-        if runtime is None:
-            return Promise.resolve(self, target)
-        if not runtime.enter(RESOLVE, self, target, None):
-            return 0
-        try:
-            return Promise.resolve(self, target)
-        finally:
-            runtime.leave()
+        return step_within(self.runtime, RESOLVE, self, target, None)
 
     cdef int finish_resolve(self) except -1:
         """Forward what waited, in order, before anybody hears of the target."""
