@@ -156,7 +156,9 @@ cdef class Connection:
     cdef uint64_t call_bytes         # of our calls, written or not
 
     cdef int output(self) except -1
+    cdef int see_to_export_room(self) except -1
     cdef bint has_import_room(self)
+    cdef str import_limit_text(self)
     cdef Export exporting(self, Reference reference)
     cdef Reference broken_here(self, object error)
     cdef Reference exported_as(self, Reference reference)

@@ -290,8 +290,7 @@ cdef class Answer(Outcome):
 
     cdef int lead_to(self, Outcome source) except -1:
         Outcome.lead_to(self, source)
-        # Calls that waited here have gone on, and were perhaps all that it was needed for.
-        return self.runtime.later(self.cancel_later) if self.finished else 0
+        return self.call_unqueued()      # calls that waited here have gone on
 
     cdef int method_ended(self) except -1:
         if not self.stopping:
@@ -702,10 +701,9 @@ cdef class Connection:
 
     cdef int count_place(self, Answer answer) except -1:
         """One place more of an answer that the peer names before it is known."""
+        self.see_to_export_room()
         answer.places += 1
         self.places += 1
-        if self.places + self.exports.count > self.export_limit:
-            self.runtime.later(self.too_many_exports)
         return 0
 
     cdef int remove_answer(self, Answer answer) except -1:
@@ -736,15 +734,13 @@ cdef class Connection:
         if entry is not None:
             entry.count += 1
             return entry
-        if self.places + self.exports.count >= self.export_limit:
-            self.runtime.later(self.too_many_exports)
+        self.see_to_export_room()
         entry = Export.__new__(Export)
         entry.connection, entry.reference, entry.count = self, reference, 1
         if reference.runtime is None:
             reference.runtime = self.runtime
         entry.id = self.exports.add(entry)
         if isinstance(reference, BrokenReference) and not (<BrokenReference>reference).is_null:
-            entry.reference = self.broken_here(kept_error(self, (<BrokenReference>reference).error))
             self.due.append(entry)
             return entry
         self.exports_by[reference] = entry
@@ -753,13 +749,22 @@ cdef class Connection:
             (<Promise>reference).wait(entry)
         return entry
 
+    cdef int see_to_export_room(self) except -1:
+        """One capability more will be named by the peer: end the connection if that is too many."""
+        if self.places + self.exports.count >= self.export_limit:
+            self.runtime.later(self.too_many_exports)
+        return 0
+
     cdef bint has_import_room(self):
         """Whether one more capability may be held; embargoes count until they are lifted."""
         return <uint64_t>len(self.imports) + self.embargoes.count < self.import_limit
 
     def too_many_imports(self):
         """More capabilities are held than the limit allows."""
-        self.abort_with(f"import limit: more than {self.import_limit} capabilities are held")
+        self.abort_with(self.import_limit_text())
+
+    cdef str import_limit_text(self):
+        return f"import limit: more than {self.import_limit} capabilities are held"
 
     cdef Reference broken_here(self, object error):
         """A reference that fails every call, and can be called in this connection's loop."""

@@ -347,9 +347,7 @@ cdef Reference importing(Connection connection, uint32_t id, bint promise):
     cdef RemotePromise made = None
     if entry is None:
         if not connection.has_import_room():
-            raise protocol_error(
-                f"import limit: more than {connection.import_limit} capabilities are held"
-            )
+            raise protocol_error(connection.import_limit_text())
         entry = Import.__new__(Import)
         entry.id = id
         connection.imports[id] = entry
