@@ -1,4 +1,4 @@
-"""The objects that the tests of sessions serve."""
+"""The objects that the tests of sessions serve, and a transport that they hold up."""
 
 from __future__ import annotations
 
@@ -160,3 +160,29 @@ class Sink(SCHEMA.Sink.Server):
 
     def done(self) -> Any:
         return self.bytes, self.most
+
+
+class HeldTransport:
+    """A transport whose peer takes only what a test lets it take."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.closed = self.aborted = False
+
+    def get_extra_info(self, name: str) -> str:
+        return name
+
+    def get_write_buffer_size(self) -> int:
+        return self.size
+
+    def writelines(self, chunks: list[Any]) -> None:
+        self.size += sum(map(len, chunks))
+
+    def write(self, chunk: Any) -> None:
+        self.size += len(chunk)
+
+    def close(self) -> None:
+        self.closed = True
+
+    def abort(self) -> None:
+        self.aborted = True

@@ -13,34 +13,8 @@ import pytest
 import capnwire
 from capnwire.aio.transports import SocketPipe
 from capnwire.errors import RemoteError
-from tests.aio.service import SCHEMA, Calculator, Counter, Sink, run
+from tests.aio.service import SCHEMA, Calculator, Counter, HeldTransport, Sink, run
 from tests.aio.test_misuse import Odd
-
-
-class Transport:
-    """A transport whose peer takes only what a test lets it take."""
-
-    def __init__(self) -> None:
-        self.size = 0
-        self.closed = self.aborted = False
-
-    def get_extra_info(self, name: str) -> str:
-        return name
-
-    def get_write_buffer_size(self) -> int:
-        return self.size
-
-    def writelines(self, chunks: list[Any]) -> None:
-        self.size += sum(map(len, chunks))
-
-    def write(self, chunk: Any) -> None:
-        self.size += len(chunk)
-
-    def close(self) -> None:
-        self.closed = True
-
-    def abort(self) -> None:
-        self.aborted = True
 
 
 def test_drains_at_the_same_time_all_end() -> None:
@@ -102,7 +76,7 @@ def test_whoever_connects_while_a_listener_closes_is_sent_away() -> None:
         server = await capnwire.serve(Calculator(), "tcp://127.0.0.1:0")
         late = server._protocol()
         await server.close()
-        transport = Transport()
+        transport = HeldTransport()
         late.connection_made(transport)
         await late.session.on_disconnect()
         assert transport.closed
@@ -180,7 +154,7 @@ def test_closing_lets_the_peer_take_its_time_once() -> None:
     async def main() -> None:
         session = capnwire.Session()
         pipe = SocketPipe(lambda pipe, transport: session)
-        transport = Transport()
+        transport = HeldTransport()
         pipe.connection_made(transport)
         reply = session.bootstrap(SCHEMA.Calculator).blob(bytes(1_000_000))
         session.flush()

@@ -18,7 +18,7 @@ import pytest
 import capnwire
 from capnwire.aio.transports import UNTAKEN_BYTES, SocketPipe, packed_frames
 from capnwire.errors import RemoteError
-from tests.aio.service import DATA, SCHEMA, Calculator, Counter, Double, run
+from tests.aio.service import DATA, SCHEMA, Calculator, Counter, Double, HeldTransport, run
 
 
 @pytest.fixture
@@ -415,36 +415,11 @@ def test_a_burst_larger_than_any_buffer_is_answered_while_it_is_sent(kind: str) 
     run(main())
 
 
-class FullTransport:
-    """A transport whose buffer a test empties by hand."""
-
-    def __init__(self) -> None:
-        self.size = 0
-        self.aborted = False
-
-    def get_extra_info(self, name: str) -> str:
-        return name
-
-    def get_write_buffer_size(self) -> int:
-        return self.size
-
-    def writelines(self, chunks: list[Any]) -> None:
-        self.size += sum(map(len, chunks))
-
-    def write(self, chunk: Any) -> None:
-        self.size += len(chunk)
-
-    def abort(self) -> None:
-        self.aborted = True
-
-    def close(self) -> None: ...
-
-
 def test_a_peer_that_takes_some_output_is_given_more_time() -> None:
     async def main() -> None:
         session = capnwire.Session()
         pipe = SocketPipe(lambda pipe, transport: session)
-        transport = FullTransport()
+        transport = HeldTransport()
         pipe.connection_made(transport)
         calculator = session.bootstrap(SCHEMA.Calculator)
         reply = calculator.blob(bytes(1_000_000))
